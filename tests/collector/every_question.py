@@ -24,7 +24,7 @@ from walltime_collector.http.authentication import Access
 from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
 from walltime_collector.query import queries
-from walltime_collector.query.advise.candidate import Removed
+from walltime_collector.query.advise.candidate import Candidate, Removed
 from walltime_collector.query.advise.dismissed import dismissals
 from walltime_collector.query.digest.rank import of_log
 from walltime_collector.query.incidents.looks import KindName, Thresholds
@@ -140,9 +140,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
         run(
             asked,
             "why/dimensions/blocks",
-            **compared,
-            **mix,
-            **lengths,
+            **{**compared, **mix, **lengths},
             longest_ns=10**9,
             candidates=_hashes(asked, ("host", "web-1"), ("status", "2xx")),
             named=[],
@@ -159,7 +157,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     _ask_for_advice(asked, hour, _typical(sent))
     # only of kinds that are not as usual
-    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s + 86_400, least_days=2)
+    run(asked, "incidents/earlier", service="shop", name=_typical(sent).name, now_s=last_s + 86_400, least_days=2)
     run(asked, "incidents/same_hour", service="shop", kind=_typical(sent).name, start_s=last_s + 86_400)
     for is_shared in (True, False):
         watch = IncidentWatch(
@@ -198,12 +196,14 @@ def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
     """What is asked only where there is something to advise."""
     for least_ns in (0, 10**15):
         run(engine, "advise/waits", **of_log(hour), least_ns=least_ns, limit=100, most=3)
-    removed = Removed(of="statements", texts=tuple(_statements(one)), is_repeated=True)
     kind = Scope(hour.window, Filters(one.service, one.name))
     for of in get_args(get_type_hints(Removed)["of"]):
-        what: dict[str, Any] = vars(replace(removed, of=of, targets=("mysql.query\t10.0.0.5:3306",)))
-        params = {name: list(each) if isinstance(each, tuple) else each for name, each in what.items()}
-        assert run(engine, "advise/saved", **kind.parameters(), **params)[0]["transactions"]
+        candidate = Candidate(
+            "n_plus_one", one.service, "", {(one.service, one.name): 1.0}, "", "",
+            of=of, texts=tuple(_statements(one)), targets=("mysql.query\t10.0.0.5:3306",),
+            least_helped=0, least_mean_ns=0, least_share=0.0,
+        )  # fmt: skip
+        assert run(engine, "advise/saved", **kind.parameters(), **candidate.params)[0]["transactions"]
     run(
         engine,
         "advise/holders",

@@ -300,8 +300,8 @@ def _address(host: str, port: Value | None) -> str:
 
 def _found(result: str) -> tuple[int, int]:
     """Hits and keys of a lookup: `hit`, `miss`, or `3/5` of several keys."""
-    hits, slash, keys = result.partition("/")
-    return (int(hits), int(keys)) if slash else (int(result == "hit"), int(result in ("hit", "miss")))
+    hits, _, keys = result.partition("/")
+    return (int(hits), int(keys)) if keys.isdigit() else (int(result == "hit"), int(result in ("hit", "miss")))
 
 
 def _at(address: str, system: str) -> dict[str, Value]:

@@ -10,7 +10,7 @@ from typing import Any
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.load.otel_transactions.windows import Window, assemble
-from walltime_collector.query.transaction.show import _spans
+from walltime_collector.query.transaction.show import _kept
 from walltime_collector.statements.fingerprint import redact
 
 from tests.collector.clickhouse.spans import request, span, store
@@ -102,7 +102,7 @@ def test_no_literal_is_left_in_a_statement_and_it_is_redacted_as_the_logs_are(en
     assert {text: texts for text, texts in read.items() if texts != expected[text]} == {}
     assert set(read) == set(texts)
     assert MARK not in json.dumps(rows)
-    shown = _spans(engine, next(trace for trace, text in sent.items() if text == STATEMENTS[0]))
+    shown, _ = _kept(engine, next(trace for trace, text in sent.items() if text == STATEMENTS[0]))
     assert [row["statement"] for row in shown if row["statement"]] == expected[STATEMENTS[0]]
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 from walltime_collector.query.answers import Top
-from walltime_collector.query.diff.compare import Read, corrected, tested
+from walltime_collector.query.diff.compare import Read, corrected, judged
 from walltime_collector.query.diff.slices import Counted, Name, Slices
 from walltime_collector.query.scope import Scope
 from walltime_collector.query.statistics.tails import bound
@@ -81,7 +81,7 @@ def claims(seed: int, shape: str, kinds: int) -> list[Any]:
     )
     named: list[tuple[Counted, Name, Any]] = []
     for counted in COUNTED:
-        tests = corrected(tested((before, after), usual, counted))
+        tests = corrected(judged(dict.fromkeys(usual, (before, after)), counted))
         named += [(counted, name, each) for name, each in tests.items() if not each.is_chance]
     return named
 

@@ -14,7 +14,7 @@ from walltime_collector.query.answers import Call
 from walltime_collector.query.components import LOOKUPS
 from walltime_collector.query.queries import Row
 from walltime_collector.query.why.answer import Why
-from walltime_collector.query.why.causes.because import Outcome, follow, observed
+from walltime_collector.query.why.causes.because import follow, observed
 from walltime_collector.query.why.causes.behind import Behind, behind
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import Comparison, Window
@@ -249,7 +249,7 @@ def stored(store: Store, page: Page, *, kept: float, usual: int = 600, slow: int
     return name, Comparison(windows[1], windows[0])
 
 
-def judged(page: Page, *, kept: float, seed: int, usual: int = 600, slow: int = 200) -> tuple[float, Outcome]:
+def judged(page: Page, *, kept: float, seed: int, usual: int = 600, slow: int = 200) -> tuple[float, bool]:
     """How many queries of such transactions follow lost lookups, and whether that is why; without an engine."""
     rows: list[Row] = []
     lookups: list[Behind] = []

@@ -10,7 +10,7 @@ from walltime_collector.query.components import Sums
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Contribution, Population
 from walltime_collector.query.why.arithmetic import contribution
-from walltime_collector.query.why.causes.because import Lookup, Lookups
+from walltime_collector.query.why.causes.because import Lookups
 from walltime_collector.query.why.causes.cause import Cause, everything_is_slower, find
 from walltime_collector.query.why.causes.sentences import findings
 from walltime_collector.query.why.reading import Reading
@@ -86,13 +86,13 @@ MORE_QUERIES = line("mysql.query", queries(200), queries(600))
 
 
 FULL, EMPTY = gets(400, hits=400), gets(400)
-EMPTIED = Lookups("because", (Lookup(line("memcache.get", FULL, EMPTY, ONE), 4.0),), follow=4.0)
+EMPTIED = Lookups((line("memcache.get", FULL, EMPTY, ONE),), is_why=True, follow=4.0)
 
 
 def test_a_cache_that_fails_is_named_with_its_failures(reading: Reading) -> None:
-    failed = Lookup(line("memcache.get", FULL, gets(400, errors=400), ONE), 4.0)
-    steady = Lookup(line("memcache.get", FULL, gets(400, hits=396), TWO), 0.04)
-    caches = Lookups("because", (failed,), steady=(steady,), follow=4.0)
+    failed = line("memcache.get", FULL, gets(400, errors=400), ONE)
+    steady = line("memcache.get", FULL, gets(400, hits=396), TWO)
+    caches = Lookups((failed,), is_why=True, steady=(steady,), follow=4.0)
 
     assert said(reading, Cause(MORE_QUERIES, True, False, caches)) == [
         "mysql.query: 3.0× the calls (2 → 6) at the usual speed (1.00 ms each), +4.00 ms, because memcache.get on"
@@ -101,18 +101,18 @@ def test_a_cache_that_fails_is_named_with_its_failures(reading: Reading) -> None
 
 
 def test_a_cache_whose_keys_moved_to_the_other_is_named_too(reading: Reading) -> None:
-    left = Lookup(line("memcache.get", FULL, gets(10, hits=10), ONE), 0.0)
-    asked = Lookup(line("memcache.get", FULL, gets(790, hits=390), TWO), 4.0)
+    left = line("memcache.get", FULL, gets(10, hits=10), ONE)
+    asked = line("memcache.get", FULL, gets(790, hits=390), TWO)
     (sentence,) = said(
-        reading, Cause(MORE_QUERIES, True, False, Lookups("because", (asked,), abandoned=(left,), follow=4.0))
+        reading, Cause(MORE_QUERIES, True, False, Lookups((asked,), is_why=True, abandoned=(left,), follow=4.0))
     )
     assert f"because memcache.get on {TWO} is asked 2.0× as often and hits 49 % instead of 100 %;" in sentence
     assert sentence.endswith(f"{ONE} is hardly asked any more.")
 
 
 def test_a_cache_that_is_only_asked_more_often_is_not_said_to_hit_less(reading: Reading) -> None:
-    more = Lookup(line("memcache.get", gets(400, hits=200), gets(1200, hits=590), ONE), 4.0)
-    (sentence,) = said(reading, Cause(MORE_QUERIES, True, False, Lookups("because", (more,), follow=4.0)))
+    more = line("memcache.get", gets(400, hits=200), gets(1200, hits=590), ONE)
+    (sentence,) = said(reading, Cause(MORE_QUERIES, True, False, Lookups((more,), is_why=True, follow=4.0)))
     assert sentence.endswith(f", because memcache.get on {ONE} is asked 3.0× as often (and hits 49 %).")
 
 
@@ -125,7 +125,7 @@ def test_a_reason_for_more_calls_is_none_for_slower_ones(reading: Reading) -> No
 
 
 def test_caches_that_changed_at_the_same_time_are_not_blamed(reading: Reading) -> None:
-    alone, some = replace(EMPTIED, outcome="same_time", follow=0.0), replace(EMPTIED, outcome="same_time", follow=1.3)
+    alone, some = replace(EMPTIED, is_why=False, follow=0.0), replace(EMPTIED, is_why=False, follow=1.3)
     start = "mysql.query: 3.0× the calls (2 → 6) at the usual speed (1.00 ms each), +4.00 ms; "
     cache = f"memcache.get on {ONE} hits 0 % instead of 100 %."
 

@@ -85,7 +85,7 @@ class Compared:
         reading = Reading(
             self.engine, params, compared, usual, slow, parts, answer.targets, (), self.answer.verdict != "chance"
         )
-        return [*findings(reading, search.find(reading), servers.find(reading))]
+        return [*findings(reading, search.find(reading), servers.failing(reading))]
 
 
 def check_evidence(engine: Engine, finding: Finding) -> None:
@@ -239,7 +239,7 @@ def test_mix_and_like_with_like_are_the_whole_difference(
 ) -> None:
     sides = [[(n, n * mean_ns) for n, mean_ns in [*side, (1, 10**6)]] for side in (usual, slow)]
     before, now = map(population, sides)
-    named = [(str(at), *sides[0][at], *sides[1][at]) for at in range(3)]
+    named = [(str(at), [*sides[0][at], *sides[1][at]]) for at in range(3)]
     mix = split("user", named, before, now)
     largest = max(each[1] for each in [*usual, *slow])
     assert mix.mix_ns + mix.like_with_like_ns == pytest.approx(now.mean_ns - before.mean_ns, abs=1 + largest * 1e-9)

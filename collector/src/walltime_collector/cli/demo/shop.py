@@ -90,9 +90,9 @@ class Shop:
     def _checkout(self, started_ns: int) -> Transaction:
         """Some wait for a row lock, and of some the bank does not answer."""
         request = Transaction(SERVICE, "POST /checkout", started_ns, self._chance)
-        waited_ms = 250 if self._chance.random() < 0.08 else 2
+        took_ms, locked = (250, 0.97) if self._chance.random() < 0.2 else (2, 0.01)
         text = "SELECT amount FROM stock WHERE product_id = %s FOR UPDATE"
-        self._query(request, text, waited_ms, rows=1, line="shop/checkout.py:40", locked=0.97)
+        self._query(request, text, took_ms, rows=1, line="shop/checkout.py:40", locked=locked)
         request.call("http.connect", 15, _BANK, {})
         request.status = 503 if self._chance.random() < 0.04 else 200
         self._http(request, "POST", "https", _BANK, 120, request.status)

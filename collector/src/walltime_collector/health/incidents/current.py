@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from ...format import unix_ns
 from ...query.incidents.answer import Change, Ending, Incident, Severity
@@ -51,6 +51,9 @@ class Current:
     calm_looks: int = 0
     seen_s: int = 0
     """When it last had transactions."""
+    stored_s: int = 0
+    told: Severity | Literal[""] = ""
+    """The severity in messages; empty before the first one."""
 
     @property
     def id(self) -> str:
@@ -74,7 +77,7 @@ class Current:
         if window.transactions < FEWEST:
             return
         levels = {series: _shown(series, change.usual) for series, change in self.changes.items()} | self.levels
-        if any(looks.is_still_changed(series, window, level) for series, level in levels.items()):
+        if any(looks.is_over(series, window, level, 0.5) for series, level in levels.items()):
             self.calm_looks, self.ended_s = 0, now_s
         else:
             self.calm_looks += 1
@@ -102,11 +105,10 @@ class Current:
         if not self.sentences:
             self.headline = of_changes(self.kind.name, self.sorted_changes())
 
-    def explained(self, numbers: Mapping[Series, tuple[float, float]]) -> None:
-        """Take the usual and the present numbers of changes from an explanation."""
-        for series, (usual, now) in numbers.items():
-            self.changes[series] = replace(self.changes[series], usual=usual, now=now)
-            self._worsen(series, now)
+    def explained(self, series: Series, usual: float, now: float) -> None:
+        """Take the usual and the present number of a change from an explanation."""
+        self.changes[series] = replace(self.changes[series], usual=usual, now=now)
+        self._worsen(series, now)
 
     def _worsen(self, series: Series, now: float) -> None:
         change = self.changes[series]
@@ -167,6 +169,7 @@ def adopted(incident: Incident, now_s: int) -> Current:
         explained_s=explained_s,
         due_s=now_s,
         seen_s=now_s,
+        told=incident.severity,
     )
 
 

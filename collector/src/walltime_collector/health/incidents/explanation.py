@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored, QueryFailed
 from ...query.incidents.history import TIME, Series
 from ...query.incidents.wording import of_changes
 from ...query.queries import run
 from ...query.scope import Filters
-from ...query.why.answer import Why
+from ...query.why.answer import Cost, Why
 from ...query.why.explain import explain_kind
 from ...query.why.sample import sample
 from ...query.windows import Comparison, Window
@@ -61,12 +63,15 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
     except (BadParameter, NotStored, QueryFailed):
         return False
     incident.explained_s = now_s
-    is_slower = why.verdict == "different" and why.difference_ns > 0
+    is_slower = why.verdict == "different" and why.typical_ns > 0
     if TIME in incident.changes and not is_slower:
         # looks see a change of time that `why` does not: its sentences would contradict it
         incident.sentences = (of_changes(incident.kind.name, incident.sorted_changes()),)
     else:
-        incident.explained(_numbers(incident, why))
+        for series in incident.changes:
+            usual, now = _number(why, "usual", series), _number(why, "slow", series)
+            if usual is not None and now is not None:
+                incident.explained(series, usual, now)
         beside = ("errors",) if TIME in incident.changes else ("errors", "calls", "hit_ratio")
         changes = [each for each in incident.sorted_changes() if each.measure in beside]
         incident.sentences = (*([of_changes(incident.kind.name, changes)] if changes else ()), *why.sentences)
@@ -74,25 +79,16 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
     return True
 
 
-def _numbers(incident: Current, why: Why) -> dict[Series, tuple[float, float]]:
-    """The numbers of what changed, as `why` has them."""
-    numbers = {}
-    for series in incident.changes:
-        of = why.targets if series.measure == "hit_ratio" else why.components
-        part = next((each for each in of if (each.component, each.address) == (series.component, series.address)), None)
-        found: list[float | None] = []
-        for side in ("usual", "slow"):
-            population = getattr(why, side)
-            if series.measure == "time":
-                found.append(population.mean_ns)
-            elif series.measure == "errors":
-                found.append(population.errors / population.transactions)
-            elif part:
-                cost = getattr(part, side)
-                lookups = cost.hits + cost.misses
-                hit_ratio = cost.hits / lookups if lookups else None
-                found.append(cost.calls_per_transaction if series.measure == "calls" else hit_ratio)
-        usual, now = found or (None, None)
-        if usual is not None and now is not None:
-            numbers[series] = usual, now
-    return numbers
+def _number(why: Why, side: Literal["usual", "slow"], series: Series) -> float | None:
+    """What changed, as `why` has it of one side; the time is that without single transactions."""
+    population, own = why.usual if side == "usual" else why.slow, (series.component, series.address)
+    if series.measure == "time":
+        return population.mean_ns - float(getattr(why.singles, f"{side}_ns", 0.0))
+    if series.measure == "errors":
+        return population.errors / population.transactions
+    parts = why.targets if series.measure == "hit_ratio" else why.components
+    cost: Cost | None = next((getattr(each, side) for each in parts if (each.component, each.address) == own), None)
+    if cost is None or series.measure == "calls":
+        return cost.calls_per_transaction if cost else None
+    lookups = cost.hits + cost.misses
+    return cost.hits / lookups if lookups else None

@@ -16,7 +16,7 @@ from ...clickhouse.engine import Engine
 from ...query.incidents.history import TIME, Piece, Series
 from ...query.incidents.looks import MINUTES, KindName, Looks, Suspect, Thresholds
 from ...query.incidents.stored import incidents
-from ...query.incidents.transactions import confirmed
+from ...query.incidents.transactions import confirmed, is_usual_at
 from ...query.queries import Row, run
 from ...query.windows import Window
 from ..counters import Health
@@ -24,8 +24,8 @@ from .current import SILENT_S, Current, adopted
 from .explanation import explain, usual_window
 
 _TABLE = "incidents"
-_SEEDED_S = 1800
-_COMPARED_S = 3600
+_USUAL_S, _USUAL_EVERY_S = 3600, 300
+"""What is usual is that of so long a time, and is read again after so long."""
 _MINUTE_S = 60
 _MOST_CONFIRMED = 100
 """Suspicious kinds of one look; the others follow in the next ones."""
@@ -36,7 +36,6 @@ _QUICK_S = 0.3
 """After a look that took twice as long the next one comes after twice the time, but at most LONGEST_S: by default the
 thread works at most 1 % of the time."""
 _LONGEST_S = 60.0
-_LEAST_DAYS = 2
 _S = 1_000_000_000
 _EVER_S = 4_000_000_000
 
@@ -77,8 +76,9 @@ class IncidentWatch(BackgroundThread):
         self._collector, self._is_shared = collector, is_shared
         self._run, self._stored = uuid.uuid4().hex, 0
         self._looks: Looks | None = None
+        self._usual_s = 0
+        """When what is usual was read."""
         self._open: dict[str, Current] = {}
-        self._stored_s: dict[str, int] = {}
         self._events: list[Event] = []
         """Not yet stored, and so not yet sent."""
 
@@ -110,6 +110,8 @@ class IncidentWatch(BackgroundThread):
         else:
             looks = self._looks if self._continues(now_s) else None
             looks = looks or self._begin(now_s)
+            if now_s - self._usual_s >= _USUAL_EVERY_S:
+                self._seed(looks, now_s)
             first_s = now_s // _MINUTE_S * _MINUTE_S
             with _without_garbage_collection():
                 windows = looks.look(now_s, *self._sums(first_s - (MINUTES - 1) * _MINUTE_S, first_s + 2 * _MINUTE_S))
@@ -117,7 +119,6 @@ class IncidentWatch(BackgroundThread):
             self._update(looks, windows, now_s)
             self._take(looks, suspects, now_s)
             self._explain(now_s)
-            looks.forget(now_s)
             self._store(now_s)
         self._health.add("incident_looks")
         self._health.looked_for_incidents()
@@ -132,18 +133,23 @@ class IncidentWatch(BackgroundThread):
         return self._looks is not None and 0 <= now_s - (self._looks.looked_s or now_s) < SILENT_S
 
     def _begin(self, now_s: int) -> Looks:
-        """What is usual comes from the last half hour at first, and open incidents from the table."""
+        """Open incidents come from the table."""
         looks = Looks(self._thresholds, self._look_s)
         stored = incidents(self._engine, Window(0, _EVER_S * _S), is_open=True, limit=10_000)
         self._open = {each.id: adopted(each, now_s) for each in stored.incidents}
-        self._stored_s, self._events = {}, []
-        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
-        sums = self._sums(end_s - _SEEDED_S, end_s)
-        looks.seed(*sums, _MINUTE_S, {each.kind: each.started_s for each in self._open.values()})
+        self._events = []
+        self._seed(looks, now_s)
         for each in self._open.values():
             looks.watched(each.kind).is_open = True
         self._looks = looks
         return looks
+
+    def _seed(self, looks: Looks, now_s: int) -> None:
+        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
+        with _without_garbage_collection():
+            sums = self._sums(end_s - _USUAL_S, end_s)
+            looks.seed(*sums, _MINUTE_S, {each.kind: each.started_s for each in self._open.values()})
+        self._usual_s = now_s
 
     def _sums(self, start_s: int, end_s: int) -> tuple[Sequence[Row], Sequence[Row]]:
         params = {"start_s": start_s, "end_s": end_s}
@@ -157,7 +163,7 @@ class IncidentWatch(BackgroundThread):
             if not incident.is_open:
                 incident.due_s = 0
                 if not any(each.is_open and each.kind == incident.kind for each in self._open.values()):
-                    looks.watched(incident.kind).close(forgets=incident.ended_because == "lasting")
+                    looks.watched(incident.kind).close(0 if incident.ended_because == "lasting" else incident.ended_s)
                 self._events.append(Event("closed", incident))
 
     def _take(self, looks: Looks, suspects: Sequence[Suspect], now_s: int) -> None:
@@ -170,50 +176,18 @@ class IncidentWatch(BackgroundThread):
             if (is_open[each.kind].is_news(each) if each.kind in is_open else each.kind not in known)
         ]
         random.shuffle(news)  # the same ones may be suspicious again and again
-        found: list[tuple[Suspect, dict[Series, float]]] = []
         for suspect in news[:_MOST_CONFIRMED]:
             changed = confirmed(self._engine, self._thresholds, suspect)
-            incident = is_open.get(suspect.kind)
-            if not changed:
-                looks.dismiss(suspect)
-            elif incident is None:
-                found.append((suspect, changed))
-            else:
-                severity = incident.severity
+            if incident := is_open.get(suspect.kind):
                 incident.take(suspect, changed)
-                if incident.severity != severity:
-                    self._events.append(Event("severity", incident))
-        for suspect, changed in self._unlike_earlier_days(found, now_s):
-            self._open_new(looks, suspect, changed, now_s)
-
-    def _unlike_earlier_days(
-        self, found: Sequence[tuple[Suspect, dict[Series, float]]], now_s: int
-    ) -> list[tuple[Suspect, dict[Series, float]]]:
-        """Those that are beyond half of a threshold at the same time of earlier days, where there are some."""
-        if not found:
-            return []
-        kinds = [f"{each.kind.service}\t{each.kind.name}" for each, _ in found]
-        rows = run(self._engine, "incidents/earlier", kinds=kinds, now_s=now_s, least_days=_LEAST_DAYS)
-        known = {
-            (row["service"], row["name"], Series(row["measure"], row["component"], row["address"])): row["level"]
-            for row in rows
-        }
-
-        def is_news(kind: KindName, series: Series, value: float) -> bool:
-            level = known.get((*kind, series))
-            return level is None or self._thresholds.is_over(series, value, float(level), 0.5)
-
-        return [
-            (each, changed)
-            for each, changed in found
-            if any(is_news(each.kind, series, value) for series, value in changed.items())
-        ]
+            elif changed and not is_usual_at(now_s, self._engine, self._thresholds, suspect.kind, changed):
+                self._open_new(looks, suspect, changed, now_s)
 
     def _open_new(self, looks: Looks, suspect: Suspect, changed: Mapping[Series, float], now_s: int) -> None:
         watched = looks.watched(suspect.kind)
         incident = Current(suspect.kind, suspect.since_s, now_s, now_s, seen_s=now_s)
         incident.take(suspect, changed)
-        usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S, changed)
+        usual, steady_s = watched.history.usual(TIME), looks.steady_since_s(suspect.kind, changed)
         incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
         watched.is_open = True
         self._open[incident.id] = incident
@@ -225,33 +199,30 @@ class IncidentWatch(BackgroundThread):
         due.sort(key=lambda each: (each.explained_s > 0, each.severity == "warning", each.explained_s))
         began_s = time.monotonic()
         for incident in due:
-            severity, is_new = incident.severity, not incident.explained_s
             if explain(self._engine, incident, now_s):
-                self._stored_s.pop(incident.id, None)
-            if incident.severity != severity and incident.is_open and not is_new:
-                self._events.append(Event("severity", incident))
+                incident.stored_s = 0
             if time.monotonic() - began_s > _EXPLAINING_S:
                 break
 
     def _store(self, now_s: int) -> None:
         """Store what has changed, then send messages about it."""
+        for each in self._open.values():
+            if each.is_open and each.told not in ("", each.severity):
+                self._events.append(Event("severity", each))
+            each.told = each.severity
         changed = {event.incident.id for event in self._events}
-        due = [
-            each
-            for number, each in self._open.items()
-            if number in changed or now_s - self._stored_s.get(number, 0) >= _STORED_EVERY_S
-        ]
+        due = [each for each in self._open.values() if each.id in changed or now_s - each.stored_s >= _STORED_EVERY_S]
         if due:
             rows = "".join(json.dumps(each.row(self._collector, self._clock())) + "\n" for each in due)
             self._stored += 1
             self._engine.insert_rows(_TABLE, rows.encode(), f"{_TABLE}/{self._run}/{self._stored}")
-            self._stored_s |= {each.id: now_s for each in due}
+        for each in due:
+            each.stored_s = now_s
         events, self._events = self._events, []
         for event in events:
             self._health.add(f"incidents_{event.what}")
             if event.what == "closed":
                 self._open.pop(event.incident.id, None)
-                self._stored_s.pop(event.incident.id, None)
         if events:
             self._notify(events)
 

@@ -16,9 +16,6 @@ from ..queries import run, written
 from ..scope import Scope
 from .answer import (
     FEW,
-    LEAST_HELPED,
-    LEAST_MEAN_NS,
-    LEAST_SHARE,
     THRESHOLDS,
     Advice,
     Advised,
@@ -127,13 +124,14 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     scope = observed.of_kinds(candidate.saved_ns)
     params = {**scope.parameters(), **candidate.params}
     rows = run(observed.engine, "advise/saved", **params)
-    read = {(row["service"], row["name"]): from_row(Bills, row) for row in rows}
-    bills = {key: each for key, each in read.items() if _is_worth(candidate, each)}
-    if not bills:
+    if not (bills := {(row["service"], row["name"]): from_row(Bills, row) for row in rows}):
         return None
     of = {key: max(observed.kinds[key].transactions, each.transactions) for key, each in bills.items()}
-    per_hour = {key: round(each.mean_ns * of[key] * _HOUR_NS / window_ns) for key, each in bills.items()}
-    key = max(per_hour, key=lambda key: (per_hour[key], key))
+    affected = sorted(
+        (Affected(*key, round(each.mean_ns * of[key] * _HOUR_NS / window_ns)) for key, each in bills.items()),
+        key=lambda each: (-each.per_hour_ns, each.service, each.name),
+    )
+    key = affected[0].service, affected[0].name
     most = bills[key]
     is_sample = scope.sample_level > 0 or observed.one_in > 1
     return Advice(
@@ -148,13 +146,10 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
             Price,
             vars(most),
             uncertainty_ns=round(_CERTAIN * most.deviation_ns / math.sqrt(most.transactions)) if is_sample else 0,
-            per_hour_ns=sum(per_hour.values()),
+            per_hour_ns=sum(each.per_hour_ns for each in affected),
             of=of[key],
         ),
-        affected=tuple(
-            Affected(*key, per_hour_ns)
-            for key, per_hour_ns in sorted(per_hour.items(), key=lambda each: (-each[1], each[0]))
-        ),
+        affected=tuple(affected),
         evidence=tuple(dict.fromkeys([*most.traces[: 3 - len(candidate.evidence)], *candidate.evidence])),
         sql=written("advise/saved", **params),
         statement_id=candidate.statement_id,
@@ -162,12 +157,6 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         address=candidate.address,
         dismissed=hidden.get(candidate.id),
     )
-
-
-def _is_worth(candidate: Candidate, bills: Bills) -> bool:
-    """Not by single transactions, and not for so few that it is not worth it."""
-    least_ns = max(LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns)
-    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= least_ns
 
 
 def _finding(candidate: Candidate, key: Key, bills: Bills) -> str:

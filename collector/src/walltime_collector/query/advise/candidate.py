@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
 from ...clickhouse.engine import Parameter
 from ...format import count, plural
-from .answer import Category
+from .answer import LEAST_HELPED, LEAST_MEAN_NS, LEAST_SHARE, Category
 from .observed import Key
 
 
@@ -29,15 +29,23 @@ class Removed:
     """1: at least 2 calls, and one for every 2 beside them; -1: not so."""
     usual_ns: float = 0.0
     """Of a call, which stays."""
-    spans: tuple[str, ...] = ()
+    spans: Sequence[str] = ()
     """Of transactions that waited, `locked_ns` each."""
-    locked_ns: tuple[int, ...] = ()
+    locked_ns: Sequence[int] = ()
     least_calls: int = 1
     """A transaction has the fault from so many calls on,"""
     least_call_ns: float = 0.0
     """when they take so long each,"""
     least_part: float = 0.0
     """and together such a part of its time."""
+    least_users: float = 0.0
+    """A kind is worth it if such a part of the transactions that make such calls have the fault,"""
+    least_helped: int = LEAST_HELPED
+    """and so many: not single ones,"""
+    least_mean_ns: int = LEAST_MEAN_NS
+    """and if so much is saved of all transactions,"""
+    least_share: float = LEAST_SHARE
+    """and such a part of their time."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,6 @@ class Bills:
     helped: int
     calls_of_helped: tuple[int, int, int]
     """The fewest, the median, the most."""
-    beside_calls: int
     call_ns: float
     part: float
     """Of their time, what is removed."""
@@ -60,9 +67,8 @@ class Bills:
     helped_ns: float
     """What is saved."""
     mean_ns: float
-    """What is saved, of all transactions; without what single ones have beside the others, as `base_mean_ns`."""
+    """What is saved, of all transactions; without what single ones have beside the others."""
     deviation_ns: float
-    base_mean_ns: float
     p50_ns: float
     """As `p95_ns`, what is saved of the percentile."""
     p95_ns: float
@@ -106,8 +112,6 @@ class Candidate(Removed):
     statement_id: str = ""
     component: str = ""
     address: str = ""
-    least_users: float = 0.0
-    """Such a part of the transactions that make such calls must have the fault."""
     evidence: tuple[str, ...] = ()
     """Trace ids besides those with the fault."""
 

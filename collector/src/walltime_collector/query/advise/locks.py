@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle, islice
+from statistics import median_high
 
 from ...format import duration, percent, plural
 from ..digest.rank import of_log
@@ -17,10 +17,9 @@ from ..scope import Filters
 from ..statistics import CHANCE
 from ..statistics.counts import more_often
 from ..statistics.multiple import holm
-from ..statistics.weighted import median
 from .answer import LEAST_HELPED, LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, MOST
 from .candidate import Candidate
-from .observed import Observed, grouped
+from .observed import Observed
 from .statements import tables_of
 
 _MOST_WAITS = 2_000
@@ -36,7 +35,7 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
     """Statements of which at least LEAST_HELPED transactions waited LEAST_LOCKED_NS according to the slow log."""
     if not any(_LOCKING.search(fingerprint) for fingerprint in observed.logged):
         return
-    waits = run(
+    statements = run(
         observed.engine,
         "advise/waits",
         **of_log(observed.scope),
@@ -44,22 +43,18 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         limit=_MOST_WAITS,
         most=_MOST_COMPARED,
     )
-    spans = [span for row in waits for span, _ in row["spans"]]
-    for fingerprint_id, waiting in grouped(waits, lambda row: str(row["fingerprint_id"])).items():
-        many = sum(row["waits"] for row in waiting)
-        kinds = observed.worth(((row["service"], row["name"]), row["locked_ns"]) for row in waiting)
-        fingerprint = str(waiting[0]["fingerprint_text"])
+    all_spans = [span for row in statements for span in row["spans"][0]]
+    for row in statements:
+        kinds = observed.worth(((service, name), locked_ns) for service, name, locked_ns in row["locked"])
+        spans, locked_ns = row["spans"]
+        fingerprint = str(row["fingerprint_text"])
         tables = tables_of(fingerprint)
-        by_span = Counter[str]()
-        for span, waited_ns in (each for row in waiting for each in row["spans"]):
-            by_span[span] += waited_ns
-        if len(by_span) < LEAST_HELPED or not tables or not kinds:
+        if len(spans) < LEAST_HELPED or not tables or not kinds:
             continue
-        longest = sorted((tuple(each) for row in waiting for each in row["longest"]), reverse=True)
-        apart = _apart([(start, end) for _, start, end in longest[:_MOST_COMPARED]])
-        holders = _holders(observed, tables[0], apart, spans)
+        apart = _apart([(start, end) for _, start, end in row["longest"]])
+        typical_ns = median_high(locked_ns)
+        holders = _holders(observed, tables[0], apart, all_spans)
         holder, certainty = _most_likely(holders, len(apart), tables[0])
-        typical_ns = median([(each, 1.0) for each in by_span.values()])
         if not holder and typical_ns < LEAST_UNKNOWN_LOCKED_NS:
             continue
         keeps = f"Commit earlier in {shown(holder['name'])}" if holder else "Commit earlier in what holds the rows"
@@ -69,13 +64,13 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
             fingerprint,
             kinds,
             of="locks",
-            spans=tuple(by_span),
-            locked_ns=tuple(by_span.values()),
+            spans=spans,
+            locked_ns=locked_ns,
             change=f"{keeps}: it keeps rows of {tables[0]} locked that `{fingerprint[:120]}` waits for.",
-            finding=f"{plural(many, 'wait')} for row locks in the slow log, half of them"
+            finding=f"{plural(row['waits'], 'wait')} for row locks in the slow log, half of them"
             f" {duration(typical_ns)} or longer.",
             certainty=certainty,
-            statement_id=f"{int(fingerprint_id):016X}",
+            statement_id=f"{int(row['fingerprint_id']):016X}",
             evidence=(holder["holder"],) if holder else (),
         )
 

@@ -104,6 +104,8 @@ class Observed:
     scope: Scope
     sampled: Scope
     """The same, or a sample of its very many transactions: for what is read one by one."""
+    one_in: int
+    """The sums are of one transaction in so many."""
     kinds: Mapping[Key, KindSums]
     statements: Sequence[StatementSums]
     """As `targets`, the most expensive first."""
@@ -115,11 +117,6 @@ class Observed:
     def transactions(self) -> int:
         """Of the scope."""
         return sum(each.transactions for each in self.kinds.values())
-
-    @property
-    def one_in(self) -> int:
-        """The sums are of one transaction in so many."""
-        return _summed(self.scope, self.sampled).one_in
 
     def worth(self, saved_ns: Iterable[tuple[Key, float]]) -> dict[Key, float]:
         """The sums of what is saved by kind, of kinds of which that may be enough: THRESHOLDS["all"]."""
@@ -152,17 +149,23 @@ def observe(engine: Engine, scope: Scope) -> Observed:
         EngineUnavailable, QueryFailed: No answer.
     """
     one_by_one = sampled(engine, scope, is_for_calls=True)
-    params = _summed(scope, one_by_one).divided()
+    summed = scope if scope.filters.are_in_minutes else one_by_one
+    params = summed.divided()
     with ThreadPoolExecutor(3, "advise") as threads:
         logging = threads.submit(run, engine, "advise/logged", **of_log(scope), limit=_MOST_LOGGED)
         sending = threads.submit(run_sums, engine, "advise/statements", **params, limit=_MOST_STATEMENTS)
         calling = threads.submit(run_sums, engine, "advise/targets", **params, limit=_MOST_TARGETS)
         kinds = [from_row(KindSums, row) for row in run_sums(engine, "advise/kinds", **params, limit=_MOST_KINDS)]
-        fingerprints = {text: of_template(text) for text in {row["text"] for row in sending.result()}}
-        statements = [from_row(StatementSums, row, fingerprint=fingerprints[row["text"]]) for row in sending.result()]
-        targets = [from_row(TargetSums, row) for row in calling.result()]
-        logged = {str(row["fingerprint_text"]): row for row in logging.result()}
-    return Observed(engine, scope, one_by_one, {each.kind: each for each in kinds}, statements, targets, logged)
+    return Observed(
+        engine,
+        scope,
+        one_by_one,
+        summed.one_in,
+        {each.kind: each for each in kinds},
+        [from_row(StatementSums, row, fingerprint=of_template(row["text"])) for row in sending.result()],
+        [from_row(TargetSums, row) for row in calling.result()],
+        {row["fingerprint_text"]: row for row in logging.result()},
+    )
 
 
 def grouped(members: Iterable[Member], group_of: Callable[[Member], Group]) -> dict[Group, list[Member]]:
@@ -171,8 +174,3 @@ def grouped(members: Iterable[Member], group_of: Callable[[Member], Group]) -> d
     for each in members:
         groups.setdefault(group_of(each), []).append(each)
     return groups
-
-
-def _summed(scope: Scope, one_by_one: Scope) -> Scope:
-    """What the sums are read from."""
-    return scope if scope.filters.are_in_minutes else one_by_one

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...format import count, duration, plural, printable
 from ..digest.short import shortened
-from ..kept.estimate import estimates
-from ..kept.sample import kept_sample
+from ..kept.sample import estimates, kept_sample
 from ..queries import Row
 from .answer import LEAST_CALLS, LEAST_EXAMINED, LEAST_EXAMINED_PER_ROW, LEAST_HELPED, MOST
 from .candidate import Candidate
@@ -128,7 +127,8 @@ def _names(of: re.Pattern[str], text: str, but: Collection[str]) -> list[str]:
 
 def _server_share(observed: Observed, fingerprint: str) -> float:
     """Which share of the client's time of a statement is the server's; 0 when the slow log lacks many of the calls."""
-    row = observed.logged.get(fingerprint, _NOT_LOGGED)
+    if (row := observed.logged.get(fingerprint)) is None:
+        return 0.0
     sent = [(each.calls, each.time_ns) for each in observed.statements if each.fingerprint == fingerprint]
     calls, time_ns = map(sum, zip(*sent, strict=True))
     return min(1.0, row["time_ns"] / time_ns) if time_ns and row["calls"] >= _NEARLY_ALL * calls else 0.0

@@ -15,8 +15,8 @@ from ..sampled import sampled
 from ..scope import Scope
 from ..statistics.blocks import Blocks, Tested, compare
 from ..statistics.counts import more_often
-from ..statistics.tails import are_notable
 from ..statistics.multiple import holm
+from ..statistics.tails import are_notable
 from ..top import top_of
 from ..why.arithmetic import Totals, contributions
 from ..why.explain import SMALL
@@ -56,34 +56,27 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
     for side, where in zip(sides, ("against", "during"), strict=True):
         if not side.top.transactions:
             raise _missing(side.scope, where)
-    on_both = [name for name in sides[1].kinds if name in sides[0].kinds]
-    failed = corrected(tested(sides, on_both, "errors"))
-    more_or_fewer = [name for name, each in failed.items() if not each.is_chance]
-    timed = sides
-    if more_or_fewer:  # failures are often much shorter, or longer: like is compared with like
+    on_both: dict[Name, Sides] = {name: sides for name in sides[1].kinds if name in sides[0].kinds}
+    failed = corrected(judged(on_both, "errors"))
+    timed = dict(on_both)
+    if more_or_fewer := [name for name, each in failed.items() if not each.is_chance]:
+        # failures are often much shorter, or longer: like is compared with like
         scopes = [replace(side.scope.whole, filters=side.scope.filters.matching("not error")) for side in sides]
-        timed = _read(engine, scopes, now_ns)
-    others = [name for name in on_both if name not in more_or_fewer]
-    typical, singles = (
-        corrected(tested(sides, others, counted) | tested(timed, more_or_fewer, counted))
-        for counted in ("typical", "singles")
-    )
-    kinds = [
-        _difference(engine, sides, timed if name in more_or_fewer else sides, name, (typical, singles, failed))
-        for name in on_both
-    ]
+        timed |= dict.fromkeys(more_or_fewer, _read(engine, scopes, now_ns))
+    typical, singles = corrected(judged(timed, "typical")), corrected(judged(timed, "singles"))
+    kinds = [_difference(engine, sides, timed[name], name, (typical, singles, failed)) for name in on_both]
     kinds += _on_one_side(sides)
     kinds.sort(key=lambda each: (_order(each), -abs(each.total_difference_ns), each.service, each.name))
     not_read = max(side.top.all_kinds - len(side.kinds) for side in sides)
     return Diff(_side(sides[0]), _side(sides[1]), len(typical), not_read + len(kinds[limit:]), tuple(kinds[:limit]))
 
 
-def tested(sides: Sides, names: Iterable[Name], counted: Counted) -> dict[Name, Tested]:
+def judged(kinds: Mapping[Name, Sides], counted: Counted) -> dict[Name, Tested]:
     """The tests of those that have enough transactions, uncorrected."""
-    usual, now = (each.scope.window for each in sides)
-    apart = abs(now.start_ns + now.end_ns - usual.start_ns - usual.end_ns) / 2 / max(usual.length_ns, 1)
     found = {}
-    for name in names:
+    for name, sides in kinds.items():
+        usual, now = (each.scope.window for each in sides)
+        apart = abs(now.start_ns + now.end_ns - usual.start_ns - usual.end_ns) / 2 / max(usual.length_ns, 1)
         if pair := blocks(*(each.slices.counted(name, counted) for each in sides)):
             found[name] = compare(*pair, apart)
             if counted != "typical":

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from ...clickhouse.engine import Engine
 from ...errors import NotStored
 from ..answers import from_row
-from ..kept.estimate import estimates
-from ..kept.sample import Sample, SampledCall, kept_sample
+from ..kept.sample import Sample, SampledCall, estimates, kept_sample
 from ..queries import run
 from ..sampled import MOST_READ, sampled, transactions_about
 from ..scope import Scope

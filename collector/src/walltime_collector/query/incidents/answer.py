@@ -12,7 +12,6 @@ Measure = Literal["time", "errors", "calls", "hit_ratio"]
 Severity = Literal["warning", "critical"]
 Ending = Literal["", "over", "silent", "lasting"]
 """over: as usual again. silent: the kind has no transactions any more. lasting: after a day it is the new usual."""
-_S = 1_000_000_000
 
 
 @dataclass(frozen=True)

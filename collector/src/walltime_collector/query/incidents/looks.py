@@ -3,11 +3,12 @@ Looks at all kinds: from sums per minute to what seems to have changed beyond ch
 
 Sums do not show whether one transaction made all the calls: transactions.py confirms what is suspicious.
 The sums of the newest minutes grow while transactions arrive, so the difference of two looks is what arrived between
-them: a piece. Pieces that are as usual become the kind's history. There is no I/O here.
+them: a piece. The minutes of the last hour are the kind's history. There is no I/O here.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..queries import Row
-from ..statistics.usual import Sample, Usual, chance_of_a_look, is_higher
+from ..statistics.usual import FEWEST_SAMPLES, Sample, Usual, chance_of_a_look, is_higher
 from .history import ENOUGH, ERRORS, FEWEST, TIME, History, Piece, Series, joined
 
 LONGEST_WINDOW_S = 600
@@ -27,12 +28,9 @@ LEAST_MISSES = 0.1
 """By so much a hit ratio must fall."""
 MINUTES = 2
 """The newest so many minutes are compared with the look before; what arrives later is not judged."""
-_FORGOTTEN_S = 86_400
 
 
-_Sums = tuple[Mapping[int, Sequence[int]], Mapping[tuple[str, str, int], Sequence[int]]]
-"""Of a kind: by step, and by component, address and step; as queries/incidents/kinds.sql and servers.sql have them."""
-_NOTHING: _Sums = ({}, {})
+_Samples = dict[Series, Sample]
 
 
 class KindName(NamedTuple):
@@ -77,13 +75,12 @@ class Watched:
     """What seemed to change in the look before, and when its window began."""
     is_open: bool = False
     """While it has an incident its history does not change."""
-    seen_s: int = 0
-    """When it last had transactions."""
+    usual_from_s: int = 0
+    """The end of its last incident: what came before is not usual."""
 
     def add(self, piece: Piece) -> Piece:
         """Take a new piece, and return the window that is judged: the newest pieces with enough transactions."""
         kept, transactions = 1, piece.transactions
-        self.seen_s = piece.end_s
         # an incident must be judged to be closed, however few transactions come
         fewest = FEWEST if self.is_open else 0
         for older in reversed(self.recent):
@@ -93,9 +90,7 @@ class Watched:
             kept, transactions = kept + 1, transactions + older.transactions
         self.recent.append(piece)
         while len(self.recent) > kept:
-            old = self.recent.popleft()
-            if not self.is_open:
-                self.history.append(old)
+            self.recent.popleft()
         return joined(self.recent) if kept > 1 else piece
 
     def is_due(self, window: Piece) -> bool:
@@ -103,12 +98,10 @@ class Watched:
         has_enough = window.transactions >= ENOUGH or window.end_s - window.start_s >= LONGEST_WINDOW_S - 60
         return has_enough and window.transactions >= FEWEST
 
-    def close(self, *, forgets: bool) -> None:
-        """Its incident is over; what came before it is usual again, unless that is forgotten."""
-        self.is_open, self.suspected = False, {}
+    def close(self, usual_from_s: int) -> None:
+        """Its incident is over; `usual_from_s` is 0 when that is the new usual."""
+        self.is_open, self.suspected, self.usual_from_s = False, {}, usual_from_s
         self.recent.clear()
-        if forgets:
-            self.history = History()
 
 
 class Suspect(NamedTuple):
@@ -121,6 +114,8 @@ class Suspect(NamedTuple):
     """Of the second."""
     changed: Mapping[Series, Usual]
     chance: float
+    has_changed_twice: bool = True
+    """A single look is no suspicion."""
 
 
 class Looks:
@@ -129,19 +124,31 @@ class Looks:
     def __init__(self, thresholds: Thresholds, look_s: float) -> None:
         self._thresholds, self._look_s = thresholds, look_s
         self.kinds: dict[KindName, Watched] = {}
-        self._before: dict[KindName, _Sums] = {}
+        self._before: dict[KindName, dict[int, _Samples]] = {}
         self.looked_s = 0
         """When the last look was; 0 before the first."""
 
     def seed(
         self, kinds: Sequence[Row], servers: Sequence[Row], step_s: int, open_since_s: Mapping[KindName, int]
     ) -> None:
-        """Take steps of the past, in order, as what is usual; of kinds that have an incident those before it."""
-        for kind, piece in _pieces(kinds, servers, {}, {}, 0, 0, step_s):
-            watched = self.watched(kind)
-            watched.seen_s = piece.end_s
-            if piece.end_s <= open_since_s.get(kind, piece.end_s):
-                watched.history.append(piece)
+        """
+        Take steps of the past, in order, as what is usual, and forget kinds that have none.
+
+        Of kinds that have an incident nothing changes; of those that are new here what came before it is usual.
+        """
+        past = _sums(kinds, servers)
+        self.kinds = {kind: each for kind, each in self.kinds.items() if each.is_open or kind in past}
+        for kind, steps in past.items():
+            watched, until_s = self.watched(kind), open_since_s.get(kind, math.inf)
+            pieces = [
+                Piece(start_s, start_s + step_s, int(samples[TIME][0]), samples)
+                for start_s, samples in steps.items()
+                if watched.usual_from_s <= start_s and start_s + step_s <= until_s
+            ]
+            history = History(pieces)
+            # after an incident, what was usual before it is until enough is known
+            if not watched.is_open and (not watched.usual_from_s or len(history.times_s) >= FEWEST_SAMPLES):
+                watched.history = history
 
     def look(self, now_s: int, kinds: Sequence[Row], servers: Sequence[Row]) -> dict[KindName, Piece]:
         """
@@ -149,12 +156,33 @@ class Looks:
 
         The first call only remembers the sums.
         """
-        before, self._before = self._before, {}
-        pieces = list(_pieces(kinds, servers, before, self._before, self.looked_s, now_s, 0))
-        is_first, self.looked_s = not self.looked_s, now_s
-        if is_first:
-            return {}
-        return {kind: self.watched(kind).add(piece) for kind, piece in pieces if piece.transactions > 0}
+        before, self._before = self._before, _sums(kinds, servers)
+        before_s, self.looked_s = self.looked_s, now_s
+        windows: dict[KindName, Piece] = {}
+        for kind, steps in self._before.items() if before_s else ():
+            old = before.get(kind, {})
+            grown = [_grown(samples, old.get(step, {})) for step, samples in steps.items()]
+            pieces = [Piece(before_s, now_s, int(each[TIME][0]), each) for each in grown if each[TIME][0]]
+            if pieces:
+                windows[kind] = self.watched(kind).add(joined(pieces))
+        return windows
+
+    def steady_since_s(self, kind: KindName, changed: Iterable[Series]) -> int:
+        """When the time of a kind, and what has changed, began to be as usual; 0 without samples."""
+        history, is_over = self.kinds[kind].history, self._thresholds.is_over
+        if not history.times_s:
+            return 0
+        since_s = history.times_s[0][0]
+        for series in {TIME, *changed}:
+            usual, was_odd = history.usual(series), False
+            for (tries, total), (_, end_s) in zip(history.samples.get(series, ()), history.times_s, strict=False):
+                if usual and tries:
+                    value = total / tries
+                    is_odd = is_over(series, value, usual.level) or is_over(series, usual.level, value)
+                    if is_odd and was_odd:  # one bad sample alone may be a few transactions
+                        since_s = max(since_s, end_s)
+                    was_odd = is_odd
+        return min(since_s, history.times_s[-1][0])
 
     def judge(self, windows: Mapping[KindName, Piece]) -> list[Suspect]:
         """The kinds that seem to have changed in this look and in the one before; each window is judged once."""
@@ -174,95 +202,54 @@ class Looks:
                 watched.recent.clear()  # the second look must not see the same transactions again
         return suspects
 
-    def dismiss(self, suspect: Suspect) -> None:
-        """Its transactions do not confirm it, so the window is usual."""
-        watched = self.kinds[suspect.kind]
-        if not watched.is_open:
-            watched.history.append(suspect.window)
-
-    def forget(self, now_s: int) -> None:
-        """Drop kinds without transactions for a day."""
-        gone = [
-            kind
-            for kind, watched in self.kinds.items()
-            if not watched.is_open and watched.seen_s < now_s - _FORGOTTEN_S
-        ]
-        for kind in gone:
-            del self.kinds[kind]
-
-    def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
-        """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""
-        return self._is_over(series, window, level, 0.5)
+    def is_over(self, series: Series, window: Piece, level: float, part: float = 1.0) -> bool:
+        """Whether a window is beyond so much of the threshold; without tries nothing is known, and it is not."""
+        tries, total = window.sample(series)
+        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
 
     def watched(self, kind: KindName) -> Watched:
         """The state of a kind, a new one when there is none."""
-        if kind not in self.kinds:
-            self.kinds[kind] = Watched()
-        return self.kinds[kind]
+        return self.kinds.setdefault(kind, Watched()) if kind not in self.kinds else self.kinds[kind]
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
-        # an older window with one bad piece is no change that lasts
-        pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
-        changed = {}
-        for series, (tries, total) in window.samples.items():
-            usual = watched.history.usual(series)
-            if (
-                usual is not None
-                and all(self._is_over(series, piece, usual.level) for piece in (window, *pieces))
-                and is_higher(total / tries, min(tries, window.transactions), usual, chance)
-            ):
-                changed[series] = usual
-        return changed
-
-    def _is_over(self, series: Series, piece: Piece, level: float, part: float = 1.0) -> bool:
-        tries, total = piece.sample(series)
-        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
+        return {
+            series: usual
+            for series, (tries, total) in window.samples.items()
+            if (usual := watched.history.usual(series))
+            and self.is_over(series, window, usual.level)
+            and is_higher(total / tries, min(tries, window.transactions), usual, chance)
+        }
 
 
-def _pieces(
-    kinds: Iterable[Row],
-    servers: Iterable[Row],
-    before: Mapping[KindName, _Sums],
-    now: dict[KindName, _Sums],
-    start_s: int,
-    end_s: int,
-    step_s: int,
-) -> Iterable[tuple[KindName, Piece]]:
-    """What the sums grew by since the look before: a piece of each kind, or with `step_s` one of each step."""
-    called = {(row["service"], row["name"]): row["servers"] for row in servers}
+def _sums(kinds: Iterable[Row], servers: Iterable[Row]) -> dict[KindName, dict[int, _Samples]]:
+    """What each kind did in each step, as queries/incidents/kinds.sql and servers.sql have it."""
+    found: dict[KindName, dict[int, _Samples]] = {}
     for row in kinds:
-        kind = KindName(row["service"], row["name"])
-        steps = {step: (count, errors) for step, count, errors, _, _ in row["steps"]}
-        targets = {(component, address, step): sums for component, address, step, *sums in called.get(kind, ())}
-        now[kind] = steps, targets
-        old_steps, old_targets = before.get(kind, _NOTHING)
-        grown: dict[int, dict[Series, Sample]] = {}
-        for step, count, errors, time_ns, typical_ns in row["steps"]:
-            old_count, old_errors = old_steps.get(step, (0, 0))
-            if (new := count - old_count) > 0:
-                samples = grown.setdefault(step if step_s else 0, {})
-                # as if each had taken the typical time of its minute
-                _add(samples, TIME, new, new * (typical_ns or time_ns / count))
-                _add(samples, ERRORS, new, max(errors - old_errors, 0))
-        for target, sums in targets.items():
-            old_sums, samples = old_targets.get(target, (0, 0, 0)), grown.get(target[2] if step_s else 0, {})
-            if samples and sums != old_sums:
-                calls, hits, misses = (max(new - old, 0) for new, old in zip(sums, old_sums, strict=True))
-                of_calls, of_lookups = _series(*target[:2])
-                _add(samples, of_calls, 0, calls)
+        # as if each had taken the typical time of its minute
+        found[KindName(row["service"], row["name"])] = {
+            step: {TIME: (count, count * (typical_ns or time_ns / count)), ERRORS: (count, errors)}
+            for step, count, errors, time_ns, typical_ns in row["steps"]
+            if count
+        }
+    for row in servers:
+        steps = found.get(KindName(row["service"], row["name"]), {})
+        for component, address, step, calls, hits, misses in row["servers"]:
+            if samples := steps.get(step):
+                of_calls, of_lookups = _series(component, address)
+                samples[of_calls] = samples[TIME][0], samples.get(of_calls, (0, 0))[1] + calls
                 if hits + misses:
-                    _add(samples, of_lookups, hits + misses, misses)
-        for step, samples in grown.items():
-            count = int(samples[TIME][0])
-            for series in samples:
-                if series.measure == "calls":
-                    samples[series] = count, samples[series][1]
-            yield kind, Piece(*((step, step + step_s) if step_s else (start_s, end_s)), count, samples)
+                    samples[of_lookups] = hits + misses, misses
+    return found
 
 
-def _add(samples: dict[Series, Sample], series: Series, tries: float, total: float) -> None:
-    old_tries, old = samples.get(series, (0, 0))
-    samples[series] = old_tries + tries, old + total
+def _grown(now: _Samples, before: _Samples) -> _Samples:
+    """What was added since the look before; new transactions take the typical time of their minute as it is now."""
+    grown: _Samples = {}
+    for series, (tries, total) in now.items():
+        old_tries, old = before.get(series, (0, 0))
+        new = max(tries - old_tries, 0)
+        grown[series] = new, new * total / tries if series == TIME else max(total - old, 0)
+    return grown
 
 
 @lru_cache(10_000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +12,10 @@ from ..queries import run
 from ..statistics.tails import capped
 from ..statistics.usual import is_higher
 from .history import FEWEST, Series
-from .looks import Suspect, Thresholds
+from .looks import KindName, Suspect, Thresholds
 
 _MOST_READ = 2_000
+_LEAST_DAYS = 2
 _MOMENTS = 6
 """The time is cut into so many: of those with transactions enough, at least half must have changed."""
 _FEWEST_OF_MOMENT = 5
@@ -54,18 +57,35 @@ def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[
         of_others, usual = _without_one_client(samples[:, at, 1], users, usual_shares), suspect.changed[each]
         left, moments_left = samples[of_others, at], moments[of_others]
         value, surely = _value(each, left), _value(each, left, deviations=_SURE)
+        if value is None or surely is None:
+            continue
         of_moments = [_value(each, left[moments_left == moment], _FEWEST_OF_MOMENT) for moment in range(_MOMENTS)]
         lasts = [thresholds.is_over(each, one, usual.level) for one in of_moments if one is not None]
         if (
-            value is not None
-            and surely is not None
-            and thresholds.is_over(each, value, usual.level)
+            thresholds.is_over(each, value, usual.level)
             and thresholds.is_over(each, surely, usual.level, 0.5)
             and is_higher(value, len(left), usual, suspect.chance)
             and 2 * sum(lasts) >= len(lasts)
         ):
             found[each] = value
     return found
+
+
+def is_usual_at(
+    now_s: int, engine: Engine, thresholds: Thresholds, kind: KindName, changed: Mapping[Series, float]
+) -> bool:
+    """
+    Whether all of it is known of the same time of earlier days: not beyond half of a threshold.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    rows = run(engine, "incidents/earlier", **kind._asdict(), now_s=now_s, least_days=_LEAST_DAYS)
+    known = {Series(row["measure"], row["component"], row["address"]): float(row["level"]) for row in rows}
+    return all(
+        series in known and not thresholds.is_over(series, value, known[series], 0.5)
+        for series, value in changed.items()
+    )
 
 
 def _without_one_client(

@@ -36,11 +36,12 @@ def of_change(change: Change) -> str:
 
 def numbers(change: Change) -> tuple[str, str]:
     """The usual value, and the one of now."""
-    if change.measure == "time":
-        return duration(change.usual), duration(change.now)
-    if change.measure == "calls":
-        return count(round(change.usual, 1)), count(round(change.now, 1))
-    return percent(change.usual), percent(change.now)
+    return _number(change, change.usual), _number(change, change.now)
+
+
+def worst(change: Change) -> str:
+    """The worst value."""
+    return _number(change, change.worst)
 
 
 def what(change: Change) -> str:
@@ -48,11 +49,6 @@ def what(change: Change) -> str:
     names = {"time": "time of a transaction", "errors": "failed transactions", "calls": "calls", "hit_ratio": "hits"}
     where = f" on {change.address}" if change.address else ""
     return printable(f"{change.component} {names[change.measure]}{where}".strip())
-
-
-def worst(change: Change) -> str:
-    """The worst value."""
-    return numbers(Change(change.measure, "", "", change.usual, change.worst, change.worst))[1]
 
 
 def state(incident: Incident) -> str:
@@ -69,3 +65,9 @@ def as_of(incident: Incident) -> str:
 def several(number: int) -> str:
     """`2 incidents are open`."""
     return f"{plural(number, 'incident')} {'is' if number == 1 else 'are'} open"
+
+
+def _number(change: Change, value: float) -> str:
+    if change.measure == "time":
+        return duration(value)
+    return count(round(value, 1)) if change.measure == "calls" else percent(value)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import Call
-from ..kept.estimate import estimates
-from ..kept.sample import Sample, kept_sample
+from ..kept.sample import Sample, estimates, kept_sample
 from ..sampled import sampled
 from ..scope import Scope
 from .answer import Requested, Server, ratio

@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .weighted import effective
 
 Sums: TypeAlias = NDArray[np.float64]
 """A number for each block."""
@@ -101,10 +103,10 @@ def ratio(amounts: Sums, weights: Sums, joined: Sequence[int] = JOINED) -> Estim
     for blocks in joined:
         starts = np.arange(0, len(weights), blocks)
         residuals, masses = (np.add.reduceat(each, starts) for each in (amounts - size * weights, weights))
-        effective = _effective(masses)
-        if effective < 2:
+        freedom = effective(masses) - 1
+        if freedom < 1:
             return Estimate(size)
-        errors.append((math.sqrt(float(residuals @ residuals) * effective / (effective - 1)) / whole, effective - 1))
+        errors.append((math.sqrt(float(residuals @ residuals) * (1 + 1 / freedom)) / whole, freedom))
     error, freedom = max(errors)
     return Estimate(size, error, max(freedom, errors[:2][-1][1]))  # of four blocks, seven degrees say too little
 
@@ -146,16 +148,9 @@ def slope(x: Sums, y: Sums, groups: NDArray[np.int64], clusters: NDArray[np.int6
     sizes = np.maximum(np.bincount(groups), 1)
     inside_x, inside_y = (each - (np.bincount(groups, each) / sizes)[groups] for each in (x, y))
     weights = np.bincount(clusters, inside_x * inside_x)
-    whole, effective = float(weights.sum()), _effective(weights)
-    if effective < _FEWEST_CLUSTERS:
+    whole, freedom = float(weights.sum()), effective(weights) - 1
+    if freedom < _FEWEST_CLUSTERS - 1:
         return Estimate(0.0)
     size = float(inside_x @ inside_y) / whole
     residuals = np.bincount(clusters, inside_x * (inside_y - size * inside_x))
-    error = math.sqrt(float(residuals @ residuals) * effective / (effective - 1)) / whole
-    return Estimate(size, error, effective - 1)
-
-
-def _effective(masses: NDArray[Any]) -> float:
-    """So many clusters of equal mass say as much (L. Kish, "Survey Sampling", 1965, 11.7)."""
-    whole = float(masses.sum())
-    return whole**2 / float(masses @ masses) if whole > 1e-9 else 0.0
+    return Estimate(size, math.sqrt(float(residuals @ residuals) * (1 + 1 / freedom)) / whole, freedom)

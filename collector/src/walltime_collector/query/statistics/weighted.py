@@ -7,11 +7,17 @@ L. Kish, "Survey Sampling" (1965), 11.7: so many members of equal weights would 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
-def effective(weights: Sequence[float]) -> float:
+def effective(weights: Sequence[float] | NDArray[Any]) -> float:
     """How many members of equal weights say as much: 1 where a single one has nearly all the weight."""
-    return sum(weights) ** 2 / sum(weight * weight for weight in weights) if weights else 0.0
+    masses = np.asarray(weights, float)
+    whole = float(masses.sum())
+    return whole**2 / float(masses @ masses) if whole > 1e-9 else 0.0
 
 
 def median(weighed: Sequence[tuple[float, float]]) -> float:

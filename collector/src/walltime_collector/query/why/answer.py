@@ -62,6 +62,11 @@ class Cost(Sums):
     per_call_ns: float | None
     """None without calls."""
 
+    @property
+    def hit_ratio(self) -> float:
+        """0 without lookups."""
+        return self.hits / (self.hits + self.misses) if self.hits + self.misses else 0.0
+
 
 @dataclass(frozen=True)
 class Contribution:
@@ -84,6 +89,17 @@ class Contribution:
     """calls · (time per call − usual time per call); `other` and `overlap`, which have no calls, are all here."""
     usual: Cost
     slow: Cost
+
+    @property
+    def more_calls(self) -> float:
+        """Per transaction, than usual."""
+        return self.slow.calls_per_transaction - self.usual.calls_per_transaction
+
+    @property
+    def pace(self) -> float | None:
+        """Time per call as a multiple of the usual one; None without calls on both sides."""
+        usual_ns, slow_ns = self.usual.per_call_ns, self.slow.per_call_ns
+        return slow_ns / usual_ns if usual_ns and slow_ns is not None else None
 
 
 @dataclass(frozen=True)
@@ -149,6 +165,11 @@ class Singles:
     usual_traces: tuple[str, ...]
     """The longest."""
     slow_traces: tuple[str, ...]
+
+    @property
+    def is_about_slow(self) -> bool:
+        """The slow side has those that add more."""
+        return abs(self.slow_ns) >= abs(self.usual_ns)
 
 
 @dataclass(frozen=True)

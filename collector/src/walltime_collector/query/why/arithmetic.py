@@ -46,32 +46,21 @@ def contribution(
     usual_n: float,
     slow: Sums,
     slow_n: float,
-    *,
     component: str = "",
     address: str = "",
     statement: str = "",
 ) -> Contribution:
     """One row of the answer, from exact sums."""
     more, slower = split(usual, usual_n, slow, slow_n)
-    return Contribution(
-        component=component,
-        address=address,
-        statement=statement,
-        difference_ns=float(more + slower),
-        more_ns=float(more),
-        slower_ns=float(slower),
-        usual=_cost(usual, usual_n),
-        slow=_cost(slow, slow_n),
-    )
+    parts_ns = float(more + slower), float(more), float(slower)
+    return Contribution(component, address, statement, *parts_ns, _cost(usual, usual_n), _cost(slow, slow_n))
 
 
 def contributions(usual: Totals, slow: Totals) -> tuple[Contribution, ...]:
     """All parts of the difference, the largest first. They add up to the difference of the means, exactly."""
     before, now = usual.parts(), slow.parts()
     parts = [
-        contribution(
-            before.get(name, Sums()), usual.transactions, now.get(name, Sums()), slow.transactions, component=name
-        )
+        contribution(before.get(name, Sums()), usual.transactions, now.get(name, Sums()), slow.transactions, name)
         for name in {**before, **now}
     ]
     used = [each for each in parts if any((each.usual.calls, each.usual.time_ns, each.slow.calls, each.slow.time_ns))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,11 @@ class Times:
 
     durations_ns: NDArray[np.float64]
     failed: NDArray[np.bool_]
-    bound_ns: int
+    bound_ns: int = LONGEST_NS
+
+    def those(self, are_meant: NDArray[np.bool_]) -> Times:
+        """Some of them."""
+        return Times(self.durations_ns[are_meant], self.failed[are_meant])
 
     @property
     def typical_ns(self) -> NDArray[np.float64]:
@@ -70,17 +73,19 @@ def read(engine: Engine, params: Mapping[str, Parameter], compared: Comparison) 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    sides = {bool(row["is_slow"]): row for row in run(engine, "why/durations", **params)}
-    slow, threshold_ns = _arrays(sides.get(True)), 0
-    usual = _arrays(sides.get(False))
-    if compared.slowest_percent is not None:
-        durations_ns, failed = slow
-        at = min(int((1 - compared.slowest_percent / 100) * len(durations_ns)), len(durations_ns) - 1)
-        threshold_ns = int(np.partition(durations_ns, at)[at]) if len(durations_ns) else 0
-        is_slow = durations_ns >= threshold_ns
-        usual, slow = (durations_ns[~is_slow], failed[~is_slow]), (durations_ns[is_slow], failed[is_slow])
-    if not (len(usual[0]) and len(slow[0])):
-        return bool(len(usual[0])), bool(len(slow[0]))
+    sides = {
+        bool(row["is_slow"]): Times(np.array(row["durations_ns"], np.float64), np.array(row["failed"], np.bool_))
+        for row in run(engine, "why/durations", **params)
+    }
+    none = Times(np.empty(0), np.empty(0, np.bool_))
+    usual, slow, threshold_ns = sides.get(False, none), sides.get(True, none), 0
+    if compared.slowest_percent is not None and (number := len(slow.durations_ns)):
+        at = min(int((1 - compared.slowest_percent / 100) * number), number - 1)
+        threshold_ns = int(np.partition(slow.durations_ns, at)[at])
+        is_slow = slow.durations_ns >= threshold_ns
+        usual, slow = slow.those(~is_slow), slow.those(is_slow)
+    if not (len(usual.durations_ns) and len(slow.durations_ns)):
+        return bool(len(usual.durations_ns)), bool(len(slow.durations_ns))
     length_ns = max(compared.usual.end_ns - compared.usual.start_ns, 1)
     middles_ns = [(each.start_ns + each.end_ns) / 2 for each in (compared.usual, compared.slow)]
     apart = abs(middles_ns[1] - middles_ns[0]) / length_ns
@@ -93,24 +98,11 @@ def in_blocks(usual: NDArray[np.float64], slow: NDArray[np.float64]) -> tuple[Bl
     return blocks(usual, size), blocks(slow, size)
 
 
-def _arrays(row: Mapping[str, Any] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    if row is None:
-        return np.empty(0), np.empty(0, np.bool_)
-    return np.array(row["durations_ns"], np.float64), np.array(row["failed"], np.bool_)
-
-
-def _judged(
-    usual: tuple[NDArray[np.float64], NDArray[np.bool_]],
-    slow: tuple[NDArray[np.float64], NDArray[np.bool_]],
-    threshold_ns: int,
-    apart: float,
-    *,
-    is_tested: bool,
-) -> Durations:
-    bound_ns = int(min(max(bound(usual[0]), bound(slow[0])), LONGEST_NS))
-    before, now = Times(*usual, bound_ns), Times(*slow, bound_ns)
+def _judged(usual: Times, slow: Times, threshold_ns: int, apart: float, *, is_tested: bool) -> Durations:
+    bound_ns = int(min(max(bound(usual.durations_ns), bound(slow.durations_ns)), LONGEST_NS))
+    before, now = replace(usual, bound_ns=bound_ns), replace(slow, bound_ns=bound_ns)
     typical = singles = None
-    if is_tested and min(len(usual[0]), len(slow[0])) >= FEWEST:
+    if is_tested and min(len(usual.durations_ns), len(slow.durations_ns)) >= FEWEST:
         typical = compare(*in_blocks(before.typical_ns, now.typical_ns), apart)
         of_usual, of_slow = ((each.durations_ns > bound_ns).astype(np.float64) for each in (before, now))
         singles = compare(*in_blocks(of_usual, of_slow), apart)
@@ -120,5 +112,5 @@ def _judged(
             singles = replace(singles, p_value=1.0)
     usual_ns = float(before.typical_ns.mean())
     if not are_notable(singles, now.single_ns - before.single_ns, now.typical_ns.mean() - usual_ns, usual_ns):
-        before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)
+        before, now = usual, slow
     return Durations(before, now, threshold_ns, typical, singles, apart)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -11,36 +10,32 @@ from typing import Any
 import numpy as np
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
-from ...clickhouse.engine import Engine, Parameter
+from ...clickhouse.engine import Engine
 from ...errors import NotStored
 from ...format import iso_time, printable
 from .. import kinds
-from ..answers import from_row
 from ..names import shown
-from ..queries import Row, run
+from ..queries import run
 from ..scope import Filters
 from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
 from ..statistics.tails import bound
-from ..windows import Comparison, Window, between
+from ..windows import Comparison, between
 from . import durations, sentences, wording
-from .answer import Contribution, Example, Population, Sampled, SampledLine, Verdict, Why
+from .answer import Example, Population, SampledLine, Verdict, Why
 from .causes import cause
 from .causes.process import MAX_LINES, sampled_lines
 from .causes.singles import singles
 from .dimensions import search, servers
 from .dimensions import sentences as dimensions
 from .durations import LONGEST_NS, Durations, Times
-from .parts import drilled, read_parts
-from .reading import Reading
-from .sample import ALL, Sample, exact_mean_ns, sample
-from .sentences import Judged, Looked
+from .reading import Reading, read
+from .sample import ALL, Sample, sample, sampled
+from .sentences import Looked
 from .values import NO_MIX
 
 SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""
-_CONFIDENT = 1.96
-"""Standard errors, of 95 %."""
 
 
 def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Why:
@@ -80,51 +75,30 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     """
     of = of or sample(engine, filters, compared)
     params: dict[str, Any] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
-    params |= {"when": compared.when, "threshold_ns": 0, "bound_ns": LONGEST_NS}
+    params |= {"when": compared.when, "threshold_ns": 0, "bound_ns": LONGEST_NS, **NO_MIX}
     took = durations.read(engine, params, compared)
     if isinstance(took, tuple):
         raise _missing(filters.kind, compared, has_usual=took[0], has_slow=took[1])
     params |= {"threshold_ns": took.threshold_ns, "bound_ns": took.bound_ns}
-    parts = read_parts(engine, params, NO_MIX)
-    usual, slow = (_population(parts.rows[at], side, window) for at, side, window in _sides(compared, took))
-    calls = _calls(engine, params, took, parts.components)
+    reading = read(engine, params, compared, took)
+    calls = _calls(reading, took)
     verdict = _verdict(compared, took, calls)
-    reading = Reading(
-        engine,
-        params,
-        compared,
-        _typical(parts.rows[False], usual),
-        _typical(parts.rows[True], slow),
-        parts.components,
-        is_different=verdict not in ("chance", "too_few"),
-    )
+    reading = replace(reading, is_different=verdict not in ("chance", "too_few"))
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
-        drilling = threads.submit(drilled, reading, NO_MIX)
+        drilling = threads.submit(reading.drilled)
         sampling = threads.submit(_lines, reading)
-        examples = [
-            threads.submit(_examples, engine, params, compared, side, is_slow=is_slow)
-            for is_slow, side in ((False, reading.usual), (True, reading.slow))
-        ]
+        examples = [threads.submit(_examples, reading, is_slow=is_slow) for is_slow in (False, True)]
         very_long = threads.submit(singles, engine, params, took)
         by_value = search.find(reading)
-        sampled = None if of is ALL else _sampled(engine, filters, compared, of, by_value.errors)
-    targets, statements = drilling.result()
-    by_dimension = tuple(dimensions.findings(reading, by_value, servers.find(replace(reading, targets=targets))))
+        of_sample = None if of is ALL else sampled(engine, filters, compared, of, by_value.errors)
+    like = drilling.result()
+    by_dimension = tuple(dimensions.findings(reading, by_value, servers.failing(like)))
     mix = by_value.mix
     if mix:
-        parts = read_parts(engine, params, mix.parameters())
-        like = replace(
-            reading,
-            usual=_typical(parts.rows[False], usual),
-            slow=_typical(parts.rows[True], slow),
-            components=parts.components,
-        )
-        targets, statements = drilled(like, mix.parameters())
-        mix = replace(mix, part_ns=reading.difference_ns - sum(each.difference_ns for each in parts.components))
-    else:
-        like = reading
-    weights = mix.parameters() if mix else NO_MIX
-    like = replace(like, params={**params, **weights}, targets=targets, statements=statements)
+        weighted = {**params, **mix.parameters()}
+        like = read(engine, weighted, compared, took, is_different=reading.is_different).drilled()
+        mix = replace(mix, part_ns=reading.difference_ns - sum(each.difference_ns for each in like.components))
+    usual, slow = _whole(reading.usual, took.usual), _whole(reading.slow, took.slow)
     difference_ns, tested = slow.mean_ns - usual.mean_ns, took.typical
     typical_ns = reading.difference_ns if took.bound_ns < LONGEST_NS else difference_ns
     answer = Why(
@@ -144,9 +118,9 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         drift_ns=tested.drift if tested else None,
         low_ns=typical_ns + tested.low - tested.difference if tested else None,
         high_ns=typical_ns + tested.high - tested.difference if tested else None,
-        components=parts.components,
-        targets=targets,
-        statements=statements,
+        components=like.components,
+        targets=like.targets,
+        statements=like.statements,
         usual_examples=examples[0].result(),
         slow_examples=examples[1].result(),
         singles=very_long.result(),
@@ -155,11 +129,11 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         mix=mix,
         dimensions=by_value.values,
         looked_at=by_value.looked_at,
-        sampled=sampled,
+        sampled=of_sample,
         lines=sampling.result(),
         when=compared.when,
     )
-    looked = Looked(like, took, Judged(tested, calls, took.singles), cause.find(like), by_dimension)
+    looked = Looked(like, took, calls, cause.find(like), by_dimension)
     written = sentences.write(answer, looked)
     return replace(written, shown=wording.shown(written))
 
@@ -182,34 +156,10 @@ def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool
     return NotStored(where, what, "choose another time: transactions count where they started")
 
 
-def _sides(compared: Comparison, took: Durations) -> Sequence[tuple[bool, Times, Window]]:
-    return (False, took.usual, compared.usual), (True, took.slow, compared.slow)
-
-
-def _population(row: Row, side: Times, window: Window) -> Population:
-    p50_ns, p95_ns, p99_ns = map(round, np.quantile(side.durations_ns, [0.5, 0.95, 0.99]))
-    return from_row(
-        Population,
-        row,
-        since=iso_time(window.start_ns),
-        until=iso_time(window.end_ns),
-        transactions=len(side.durations_ns),
-        errors=int(side.failed.sum()),
-        total_ns=int(side.durations_ns.sum()),
-        mean_ns=float(side.durations_ns.mean()),
-        p50_ns=p50_ns,
-        p95_ns=p95_ns,
-        p99_ns=p99_ns,
-        max_ns=int(side.durations_ns.max()),
-        cpu_ns=row["cpu_mean_ns"],
-        queue_ns=row["queue_mean_ns"],
-    )
-
-
-def _typical(row: Row, side: Population) -> Population:
-    """The same without single transactions, and with the weights of a mix."""
-    transactions, total_ns = float(row["number"]), int(row["total_ns"])
-    return replace(side, transactions=round(transactions), total_ns=total_ns, mean_ns=total_ns / transactions)
+def _whole(side: Population, took: Times) -> Population:
+    """The same with single transactions and without weights."""
+    total_ns, mean_ns = int(took.durations_ns.sum()), float(took.durations_ns.mean())
+    return replace(side, transactions=len(took.durations_ns), total_ns=total_ns, mean_ns=mean_ns)
 
 
 def _lines(reading: Reading) -> tuple[SampledLine, ...]:
@@ -218,29 +168,20 @@ def _lines(reading: Reading) -> tuple[SampledLine, ...]:
     return sampled_lines(rows, *sides.values())
 
 
-def _calls(
-    engine: Engine, params: Mapping[str, Parameter], took: Durations, components: Sequence[Contribution]
-) -> Tested | None:
+def _calls(reading: Reading, took: Durations) -> Tested | None:
     """Where times may be chance: whether the calls are, each at its usual time; None where that does not matter."""
     if took.typical is None or not took.typical.is_chance:
         return None
-    per_call_ns = {each.component: each.usual.per_call_ns or each.slow.per_call_ns or 0.0 for each in components}
-    rows = run(engine, "why/calls", **params, components=[*per_call_ns], per_call_ns=[*per_call_ns.values()])
+    per_call_ns = {
+        each.component: each.usual.per_call_ns or each.slow.per_call_ns or 0.0 for each in reading.components
+    }
+    rows = run(
+        reading.engine, "why/calls", **reading.params, components=[*per_call_ns], per_call_ns=[*per_call_ns.values()]
+    )
     sides = {bool(row["is_slow"]): np.array(row["expected_ns"], np.float64) for row in rows}
     most_ns = max(map(bound, sides.values()))
     usual, slow = (np.minimum(sides[at], most_ns) for at in (False, True))
     return compare(*durations.in_blocks(usual, slow), took.apart, level=SECOND_CHANCE)
-
-
-def _sampled(
-    engine: Engine, filters: Filters, compared: Comparison, of: Sample, errors: tuple[float | None, float | None]
-) -> Sampled:
-    usual_ns, slow_ns = (
-        None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
-        for window in (compared.usual, compared.slow)
-    )
-    usual_error, slow_error = (None if each is None else _CONFIDENT * each for each in errors)
-    return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 
 
 def _verdict(compared: Comparison, took: Durations, calls: Tested | None) -> Verdict:
@@ -253,25 +194,23 @@ def _verdict(compared: Comparison, took: Durations, calls: Tested | None) -> Ver
     if not took.singles.is_chance and abs(more_single_ns) >= SMALL * usual_ns:
         return "different"
     is_small = abs(typical.difference) < SMALL * usual_ns
-    if not typical.is_chance:
-        return "small" if is_small else "different"
-    if calls is None or calls.is_chance or calls.difference * typical.difference <= 0:
-        return "chance"
-    if abs(calls.difference) < SMALL * usual_ns:
-        return "chance"
+    if typical.is_chance:
+        if calls is None or calls.is_chance or calls.difference * typical.difference <= 0:
+            return "chance"
+        if abs(calls.difference) < SMALL * usual_ns:
+            return "chance"
     return "small" if is_small else "different"
 
 
-def _examples(
-    engine: Engine, params: Mapping[str, Any], compared: Comparison, population: Population, *, is_slow: bool
-) -> tuple[Example, ...]:
-    threshold_ns, bound_ns = params["threshold_ns"], params["bound_ns"]
-    window, least_ns, most_ns, when = compared.slow, threshold_ns, bound_ns, compared.when
+def _examples(reading: Reading, *, is_slow: bool) -> tuple[Example, ...]:
+    params, compared = reading.params, reading.compared
+    side, window, when = reading.slow, compared.slow, compared.when
+    least_ns, most_ns = params["threshold_ns"], params["bound_ns"]
     if not is_slow:
-        window, least_ns, most_ns = compared.usual, 0, min(threshold_ns - 1 if threshold_ns else bound_ns, bound_ns)
-        when = f"not ({compared.when})" if compared.when else ""
+        side, window, when = reading.usual, compared.usual, f"not ({when})" if when else ""
+        least_ns, most_ns = 0, min(least_ns - 1 if least_ns else most_ns, most_ns)
     own = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
-    rows = run(engine, "why/examples", **{**params, **own, "mean_ns": population.mean_ns, "when": when})
+    rows = run(reading.engine, "why/examples", **{**params, **own, "mean_ns": side.mean_ns, "when": when})
     return tuple(
         Example(row["trace"], iso_time(int(row["started_ns"])), int(row["duration_ns"]), row["kept"]) for row in rows
     )

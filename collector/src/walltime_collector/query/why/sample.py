@@ -10,10 +10,13 @@ from ...clickhouse.engine import Engine
 from ..queries import run
 from ..scope import Filters, Scope
 from ..windows import Comparison, Window
+from .answer import Sampled
 
 _ENOUGH = 25_000
 """Transactions of a side; their mean is known to 1.9 % when the standard deviation is three times the mean."""
 _LEAST_MINUTES = 6
+_CONFIDENT = 1.96
+"""Standard errors, of 95 %."""
 _MINUTE_S, _MINUTE_NS = 60, 60_000_000_000
 
 
@@ -49,17 +52,24 @@ def sample(
     return Sample(sorted({*slow, *usual}), slow_of, usual_of) if slow_of > 1 or usual_of > 1 else ALL
 
 
-def exact_mean_ns(engine: Engine, filters: Filters, window: Window) -> float | None:
+def sampled(
+    engine: Engine, filters: Filters, compared: Comparison, of: Sample, errors: tuple[float | None, float | None]
+) -> Sampled:
     """
-    The mean of all transactions of a window; None when the sums per minute do not have it.
+    What the answer says of a sample.
+
+    Args:
+        errors: The standard errors of the usual and the slow mean, as parts of them.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if not filters.are_in_minutes:
-        return None
-    (row,) = run(engine, "scoped/durations", **Scope(window, filters).divided())
-    return int(row["total_ns"]) / int(row["transactions"]) if row["transactions"] else None
+    means_ns: list[float | None] = [None, None]
+    if filters.are_in_minutes and not compared.is_of_one_window:
+        for at, window in enumerate((compared.usual, compared.slow)):
+            (row,) = run(engine, "scoped/durations", **Scope(window, filters).divided())
+            means_ns[at] = int(row["total_ns"]) / int(row["transactions"]) if row["transactions"] else None
+    return Sampled(of.usual_of, of.slow_of, *means_ns, *(each and _CONFIDENT * each for each in errors))
 
 
 def _some(window: Window, counts: Mapping[int, int], enough: int, least: int) -> tuple[Sequence[int], int]:

@@ -19,20 +19,6 @@ from .reading import Reading
 from .wording import signed
 
 _LEADING = 0.5
-_MAX_STATUSES = 3
-_MAX_FAILING = 3
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The tests; None where a side is too small, or chosen, or where it does not matter."""
-
-    typical: Tested | None
-    """Of the times without single transactions."""
-    calls: Tested | None
-    """Of the calls alone, each at its usual time."""
-    singles: Tested | None
-    """Of the share of single transactions."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +27,8 @@ class Looked:
 
     reading: Reading
     took: Durations
-    judged: Judged
+    calls: Tested | None
+    """The test of the calls alone, each at its usual time; None where it does not matter."""
     causes: Sequence[Cause]
     by_dimension: Sequence[Finding]
     """Mix, values, servers that fail, and what changed at the same time."""
@@ -59,7 +46,7 @@ def _whole(answer: Why, looked: Looked) -> Finding:
     numbers = {f"{name}_mean_ns": getattr(answer, name).mean_ns for name in ("usual", "slow")}
     return Finding(
         "whole",
-        headline(answer, looked.judged.typical),
+        headline(answer, looked.took.typical),
         answer.difference_ns,
         answer.low_ns,
         answer.high_ns,
@@ -75,21 +62,18 @@ def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:
     before = [each for each in looked.by_dimension if each.about in ("mix", "value")]
     yield from before
     blames = verdict != "chance" and not (answer.mix and is_most_of(answer.mix, answer.typical_ns))
-    few, is_first = answer.singles if verdict != "chance" else None, False
-    if few:
-        is_first = not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns)
-        of_few = singles.finding(few, looked.took, answer.difference_ns, looked.reading.params, is_first=is_first)
-    if few and is_first:
-        yield of_few
-    typical = looked.judged.typical
+    few = answer.singles if verdict != "chance" else None
+    is_first = bool(few and not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns))
+    of_few = [singles.finding(few, looked.took, answer.difference_ns, looked.reading, is_first=is_first)] if few else []
+    yield from of_few if is_first else ()
+    typical = looked.took.typical
     is_typical = verdict == "selected" or not typical or not typical.is_chance or not (few and not few.is_chance)
     if blames and is_typical:
         yield from _of_times(answer, looked, tested)
-    if few and not is_first:
-        yield of_few
+    yield from () if is_first else of_few
     yield from (each for each in looked.by_dimension if each not in before)
-    if verdict == "different" and typical and looked.judged.calls and is_typical:
-        yield Finding("calls", of_calls_alone(typical, looked.judged.calls))
+    if verdict == "different" and typical and looked.calls and is_typical:
+        yield Finding("calls", of_calls_alone(typical, looked.calls))
     yield from (each for each in waiting if each.about == "queue")
 
 

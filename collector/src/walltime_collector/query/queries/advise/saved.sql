@@ -1,7 +1,8 @@
 -- How long would the transactions of these kinds take without what an advice removes? `of` says what that is in a bill: statements,
 -- targets (components on servers), overlap (all but the longest of them, by server), other (with the containers `view` and
 -- `middleware`), queue, or locks (the waits of the transactions with these span ids).
--- A transaction is helped if it has the fault itself: so many calls, so long each, such a part of its time. A time above 4 times
+-- A transaction is helped if it has the fault itself: so many calls, so long each, such a part of its time. Only kinds of which
+-- enough are helped, by enough time, are in the answer. A time above 4 times
 -- the one that 95 of 100 do not exceed counts as that: no single transaction decides what a mean is (statistics/tails.py).
 WITH
     arraySort(groupArrayIf(saved_ns, saved_ns > 0)) AS saved,
@@ -15,7 +16,6 @@ SELECT
     countIf(calls + beside > 0) AS users,
     countIf(saved_ns > 0) AS helped,
     quantilesExactIf(0, 0.5, 1)(calls, saved_ns > 0) AS calls_of_helped,
-    quantileExactIf(0.5)(beside, saved_ns > 0) AS beside_calls,
     quantileExactIf(0.5)(time_ns / calls, saved_ns > 0) AS call_ns,
     quantileExactIf(0.5)(time_ns / base_ns, saved_ns > 0) AS part,
     quantileExactIf(0.5)(base_ns, saved_ns > 0) AS helped_base_ns,
@@ -77,3 +77,5 @@ FROM
     WHERE kind_key IN {kinds:Array(String)}
 )
 GROUP BY service, name
+HAVING helped >= greatest({least_helped:UInt32}, {least_users:Float64} * users)
+    AND mean_ns >= greatest({least_mean_ns:UInt32}, {least_share:Float64} * base_mean_ns)

@@ -13,12 +13,10 @@ WITH waits AS
 SELECT
     toString(fingerprint_id) AS fingerprint_id,
     any(fingerprint) AS fingerprint_text,
-    service,
-    name,
     count() AS waits,
-    sum(locked_ns * weight) AS locked_ns,
-    arraySlice(arrayReverseSort(groupArray((waits.locked_ns, start_ns, end_ns))), 1, {most:UInt32}) AS longest,
-    arraySort(groupArray((span, waits.locked_ns))) AS spans
+    groupArray((service, name, waits.locked_ns * weight)) AS locked,
+    sumMap([span], [waits.locked_ns]) AS spans,
+    arraySlice(arrayReverseSort(groupArray((waits.locked_ns, start_ns, end_ns))), 1, {most:UInt32}) AS longest
 FROM
 (
     SELECT
@@ -29,5 +27,5 @@ FROM
 -- include _scope.sql
 ) AS waiting
 INNER JOIN waits USING (trace_id, span_id)
-GROUP BY fingerprint_id, service, name
-ORDER BY locked_ns DESC, fingerprint_id, service, name
+GROUP BY fingerprint_id
+ORDER BY sum(waits.locked_ns * weight) DESC, fingerprint_id

@@ -1,40 +1,40 @@
--- How bad were these kinds, each `service\tname`, at the same time of earlier days: in the second worst five minutes of
+-- How bad was this kind at the same time of earlier days: in the second worst five minutes of
 -- half an hour, so that one moment decides nothing, on the median of the days that have any (the higher of two)?
-SELECT service, name, measure, component, address, quantileExactHigh(0.5)(of_day) AS level
+SELECT measure, component, address, quantileExactHigh(0.5)(of_day) AS level
 FROM
 (
     SELECT
-        service, name, day, series.1 AS measure, series.2 AS component, series.3 AS address, quantileExact(0.7)(series.4) AS of_day
+        day, series.1 AS measure, series.2 AS component, series.3 AS address, quantileExact(0.7)(series.4) AS of_day
     FROM
     (
         SELECT
-            service, name, called, server, intDiv(ago_s + 900, 86400) AS day, intDiv(ago_s + 900, 300) AS step,
+            called, server, intDiv(ago_s + 900, 86400) AS day, intDiv(ago_s + 900, 300) AS step,
             max(k.typical_ns) AS typical_ns, sum(k.errors) AS errors, sum(k.misses) AS misses, sum(k.lookups) AS lookups,
-            sum(sum(k.calls)) OVER (PARTITION BY service, name, step, called) AS calls,
-            sum(sum(k.transactions)) OVER (PARTITION BY service, name, step) AS of_step
+            sum(sum(k.calls)) OVER (PARTITION BY step, called) AS calls,
+            sum(sum(k.transactions)) OVER (PARTITION BY step) AS of_step
         FROM
         (
             SELECT
-                intDiv({now_s:Int64} - toInt64(toUnixTimestamp(minute)) + 900, 300) * 300 - 900 AS ago_s, service, name,
+                intDiv({now_s:Int64} - toInt64(toUnixTimestamp(minute)) + 900, 300) * 300 - 900 AS ago_s,
                 '' AS called, '' AS server, sum(t.transactions) AS transactions,
 -- include incidents/_typical.sql
                 AS typical_ns, sum(t.errors) AS errors, 0 AS calls, 0 AS misses, 0 AS lookups
             FROM transactions_1m AS t
-            WHERE concat(service, '\t', name) IN {kinds:Array(String)}
+            WHERE service = {service:String} AND name = {name:String}
                 AND minute >= toDateTime({now_s:Int64} - 7 * 86400 - 900, 'UTC')
                 AND minute <= toDateTime({now_s:Int64} - 86400 + 900, 'UTC')
-            GROUP BY ago_s, service, name
+            GROUP BY ago_s
             UNION ALL
             SELECT
-                {now_s:Int64} - toInt64(toUnixTimestamp(minute)) AS ago_s, service, name, component, address, 0, 0, 0,
+                {now_s:Int64} - toInt64(toUnixTimestamp(minute)) AS ago_s, component, address, 0, 0, 0,
                 calls, misses, hits + misses
             FROM targets_1m
-            WHERE concat(service, '\t', name) IN {kinds:Array(String)}
+            WHERE service = {service:String} AND name = {name:String}
                 AND minute >= toDateTime({now_s:Int64} - 7 * 86400 - 900, 'UTC')
                 AND minute <= toDateTime({now_s:Int64} - 86400 + 900, 'UTC')
         ) AS k
         WHERE (ago_s + 900) % 86400 < 1800
-        GROUP BY service, name, called, server, day, step
+        GROUP BY called, server, day, step
     )
     ARRAY JOIN if(
         called = '',
@@ -42,7 +42,7 @@ FROM
         [('calls', called, '', calls / of_step), ('hit_ratio', called, server, misses / greatest(lookups, 1))]
     ) AS series
     WHERE of_step > 0
-    GROUP BY service, name, day, measure, component, address
+    GROUP BY day, measure, component, address
 )
-GROUP BY service, name, measure, component, address
+GROUP BY measure, component, address
 HAVING count() >= {least_days:UInt8}

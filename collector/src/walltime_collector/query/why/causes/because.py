@@ -2,9 +2,9 @@
 Whether more calls of a component follow lost lookups of a cache: the evidence is inside of transactions.
 
 Two things that change at the same time may be unrelated. Two estimates say how many calls a lost lookup brings: kept
-calls (what stands behind lookups that lost, and behind those that hit) and bills (transactions that look up as many
-keys, at the same time, in the same version). Both compare only where nothing else changed, and those that are precise
-must agree.
+calls (what stands behind lookups of a transaction that lost, and behind those that hit) and bills (transactions that
+look up as many keys, at the same time, in the same version). Both compare only where nothing else changed, and those
+that are precise must agree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +21,10 @@ from ...components import LOOKUPS
 from ...queries import Row, run
 from ...statistics import SUPPORT
 from ...statistics.estimates import Estimate, slope
-from ..answer import Contribution, Cost
+from ..answer import Contribution
 from ..reading import Reading
 from .behind import Behind, kept
 
-Outcome = Literal["because", "same_time", ""]
-"""because: most of the change follows lost lookups. same_time: caches lose more as well; `Lookups.follow` is shown."""
 _MOST = 3_000
 """Transactions of each side that are read."""
 _ENOUGH = 0.5
@@ -35,51 +32,39 @@ _PRECISE = 0.19
 """A standard error up to this part of the change: then a half of it is beyond chance (p = 0.004)."""
 _BEYOND_CHANCE = 3.5
 _ALIKE = 0.05
+_NAMED = 0.2
+"""Of all lost lookups, by a cache."""
 _WORTH_SAYING = 0.2
 """A coincidence with fewer lost lookups, as a part of the additional calls, is none."""
 _RARE = 0.25
-_STRETCHES, _NEAR, _CLUSTERS = (24, 16), (6, 64), (2, 64)
+_STRETCHES, _CLUSTERS = (12, 32), (2, 64)
 """A side is cut into stretches of at least so many transactions, and at most so many of them."""
 _VALUES = 5
 """Transactions of a value, on average: a dimension with fewer cannot be held constant."""
+_ABANDONED = 0.2
 STEADY_HITS = 0.05
 """A hit ratio that differs by less is as usual."""
 
 Numbers = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Observed = tuple[Numbers, Numbers, Labels, Labels, Labels]
-"""Lost lookups, calls, group, cluster, and transaction, of each observation."""
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """A cache on one server. Lost lookups are misses and failed calls."""
-
-    target: Contribution
-    lost: float
-    """Per transaction, more than usual."""
 
 
 @dataclass(frozen=True)
 class Lookups:
-    """The caches that lose more (or fewer) lookups while the calls of a component change, and whether that is why."""
+    """The caches that lose more (or fewer) lookups while the calls of a component change. Lost: misses and failures."""
 
-    outcome: Outcome = ""
-    changed: tuple[Lookup, ...] = ()
+    changed: tuple[Contribution, ...] = ()
     """Those that lose more than usual, the most first; fewer, where the calls are fewer."""
-    steady: tuple[Lookup, ...] = ()
-    """Those with the usual hit ratio."""
-    abandoned: tuple[Lookup, ...] = ()
-    """Those with hardly any calls: their keys are looked up on the others."""
+    is_why: bool = False
+    """Most of the change follows lost lookups; else caches lose more at the same time."""
     follow: float = 0.0
     """So many of the additional calls per transaction follow lost lookups; 0 when that is not beyond chance."""
+    steady: tuple[Contribution, ...] = ()
+    """Those with the usual hit ratio."""
+    abandoned: tuple[Contribution, ...] = ()
+    """Those with hardly any calls: their keys are looked up on the others."""
     traces: tuple[str, ...] = ()
     """Some of those in which calls stand behind a lost lookup."""
-
-    @property
-    def losing(self) -> tuple[Lookup, ...]:
-        """Those that are the reason."""
-        return self.changed if self.outcome == "because" else ()
 
 
 @dataclass(frozen=True)
@@ -89,11 +74,9 @@ class Transactions:
     rows: Sequence[Row]
     sides: Numbers
     """What is compared apart: 1 on the slow side; 0 for all when the slowest were chosen, which is no other time."""
-    controls: Sequence[Labels]
-    """Of each dimension the label of each transaction's value."""
-    behind: Sequence[Behind]
     lost_more: Estimate
     """Lost lookups per transaction, more than usual."""
+    behind: Sequence[Behind]
 
 
 def read(reading: Reading) -> Transactions | None:
@@ -123,96 +106,79 @@ def observed(rows: Sequence[Row], behind: Sequence[Behind] = (), *, is_one_time:
     is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
     sides = is_slow * (not is_one_time)
     more = slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(sides, *_CLUSTERS))
-    return Transactions(rows, sides, [*_controls(rows)], behind, more)
+    return Transactions(rows, sides, more, behind)
 
 
 def lookups(part: Contribution, reading: Reading, transactions: Transactions | None) -> Lookups:
     """The caches that change together with the calls of this component, and whether that is why."""
-    change = part.slow.calls_per_transaction - part.usual.calls_per_transaction
+    change = part.more_calls
     if transactions is None or part.component in LOOKUPS or change * transactions.lost_more.size <= 0:
         return Lookups()
-    sign = 1 if change > 0 else -1
-    caches = [Lookup(each, _lost(each)) for each in reading.targets if each.component in LOOKUPS]
-    lost = sum(each.lost * sign for each in caches if each.lost * sign > 0)
-    changed = sorted(
-        (each for each in caches if each.lost * sign >= max(0.2 * lost, 1e-9)), key=lambda each: -abs(each.lost)
-    )
+    caches = {each: math.copysign(1, change) * _lost(each) for each in reading.targets if each.component in LOOKUPS}
+    lost = sum(each for each in caches.values() if each > 0)
+    changed = [each for each in caches if caches[each] >= max(_NAMED * lost, 1e-9)]
+    amount, is_why = follow(part.component, change, transactions)
+    if not changed or (not amount and lost < _WORTH_SAYING * abs(change)):
+        return Lookups()
     others = [each for each in caches if each not in changed]
-    if not changed:
-        return Lookups()
-    amount, outcome = follow(part.component, change, transactions)
-    if not amount and lost < _WORTH_SAYING * abs(change):
-        return Lookups()
+    left = [each for each in others if each.slow.calls_per_transaction < _ABANDONED * each.usual.calls_per_transaction]
+    as_usual = (each for each in others if abs(each.slow.hit_ratio - each.usual.hit_ratio) < STEADY_HITS)
     showing = [each for each in transactions.behind if each.lost and part.component in {call[0] for call in each.calls}]
     return Lookups(
-        outcome,
-        tuple(changed),
-        steady=tuple(each for each in others if _answers_as_usual(each.target)),
-        abandoned=tuple(each for each in others if _is_abandoned(each.target)),
-        follow=amount,
+        tuple(sorted(changed, key=lambda each: -caches[each])),
+        is_why,
+        amount,
+        steady=tuple(each for each in as_usual if each.slow.calls and each not in left),
+        abandoned=tuple(left),
         traces=tuple(dict.fromkeys(str(transactions.rows[each.transaction]["trace"]) for each in showing))[:3],
     )
 
 
-def follow(component: str, change: float, of: Transactions) -> tuple[float, Outcome]:
+def follow(component: str, change: float, of: Transactions) -> tuple[float, bool]:
     """How many of the additional calls follow lost lookups; the most careful estimate decides whether they are why."""
     factor = of.lost_more.size / change
-    error = _PRECISE / factor
-    found = [*_precise(_in_bills(component, of), of.controls, error)]
-    found += _precise(_in_bills(component, of, is_by_time=True) if found else None, (), error)
-    alone = np.arange(len(of.rows))
-    found += _precise(_in_kept(component, of, by_side=True), [*of.controls, alone], error)
-    if not found:  # one side loses all lookups, and the other none
-        found = [*_precise(_in_kept(component, of, by_side=False), (), error)]
+    found: list[Estimate] = []
+    for estimates in (*_in_bills(component, of), _in_kept(component, of, is_inside=True)), (_in_kept(component, of),):
+        # across sides only where one loses all lookups, and the other none
+        found = found or [each for each in estimates if each.error <= _PRECISE / factor]
     if not found:
-        return 0.0, "same_time"
+        return 0.0, False
     least, best = min(found, key=lambda each: each.size), min(found, key=lambda each: each.error)
     is_why = factor * least.size >= _ENOUGH
     is_certain = best.size > _BEYOND_CHANCE * best.error
     are_alike = best.size - least.size <= 2 * (least.error + best.error) + _ALIKE * best.size
     share = min(factor * best.size, 1.0) if is_why or (is_certain and are_alike) else 0.0
-    return share * abs(change), "because" if is_why else "same_time"
+    return share * abs(change), is_why
 
 
-def _precise(observed: Observed | None, controls: Sequence[Labels], error: float) -> Iterator[Estimate]:
-    """The slope, and the slopes with each dimension held constant, when they have at most this error."""
-    if observed is None:
-        return
-    x, y, groups, clusters, rows = observed
-    first = slope(x, y, groups, clusters)
-    if first.error <= error:
-        yield first
-        others = (slope(x, y, _labels(groups, each[rows]), clusters) for each in controls)
-        yield from (each for each in others if each.error <= error)
-
-
-def _in_bills(component: str, of: Transactions, *, is_by_time: bool = False) -> Observed:
+def _in_bills(component: str, of: Transactions) -> Iterator[Estimate]:
     """
-    Lost lookups and calls of transactions that look up equally many keys, at about the same time, in the same version.
+    In transactions that look up equally many keys, at about the same time, in the same version.
 
-    By time it is of nearer neighbours, whatever they look up: of both there are too few.
+    Again with each dimension held constant whose values have several transactions.
     """
     column = f"{component.replace('.', '_')}_calls"
     calls = [row[column] if column in row else row["custom_calls"].get(component, 0) for row in of.rows]
-    groups = _stretches(of.sides, *_NEAR)
-    if not is_by_time:
-        alike = [(row["version"], row["lookups"]) for row in of.rows]
-        groups = _labels(_stretches(of.sides, *_STRETCHES), alike)
     lost = np.array([row["lost"] for row in of.rows], float)
-    return lost, np.array(calls, float), groups, _stretches(of.sides, *_CLUSTERS), np.arange(len(of.rows))
+    clusters, stretches = (_stretches(of.sides, *each) for each in (_CLUSTERS, _STRETCHES))
+    alike = [(at, row["version"], row["lookups"]) for at, row in zip(stretches, of.rows, strict=True)]
+    yield slope(lost, np.array(calls, float), _labels(alike), clusters)
+    columns = [[row[name] for row in of.rows] for name in ("host", "method", "status", "user")]
+    for key in sorted({key for row in of.rows for key in row["annotations"]}):
+        columns.append([row["annotations"].get(key, "") for row in of.rows])
+    for values in columns:
+        if 1 < len(set(values)) <= len(values) / _VALUES:
+            yield slope(lost, np.array(calls, float), _labels([*zip(alike, values, strict=True)]), clusters)
 
 
-def _in_kept(component: str, of: Transactions, *, by_side: bool) -> Observed | None:
+def _in_kept(component: str, of: Transactions, *, is_inside: bool = False) -> Estimate:
     """
-    Lost keys and calls behind lookups of one prefix and number of keys; also of one side and version, or else only the
-    calls until the value is stored. Statements that are often behind hits do not count: they are sent anyway.
+    Behind lookups of one prefix and number of keys, inside of transactions; or of all, until their value is stored.
+
+    Statements that are often behind hits do not count: they are sent anyway.
     """
     if len({each.transaction for each in of.behind}) < SUPPORT:
-        return None
-    rows = np.array([each.transaction for each in of.behind], np.int64)
-    groups = _labels([each.prefix for each in of.behind], [each.keys for each in of.behind])
-    if by_side:
-        groups = _labels(groups, [(of.sides[at], of.rows[at]["version"]) for at in rows])
+        return Estimate(0.0)
     lookups, texts = Counter[tuple[str, bool]](), Counter[tuple[str, str, bool]]()
     for each in of.behind:
         lookups[each.prefix, each.lost > 0] += 1
@@ -224,28 +190,21 @@ def _in_kept(component: str, of: Transactions, *, by_side: bool) -> Observed | N
 
     calls = [
         sum(
-            called == component and (by_side or is_stored) and is_counted(each.prefix, text)
+            called == component and (is_inside or is_stored) and is_counted(each.prefix, text)
             for called, text, is_stored in each.calls
         )
         for each in of.behind
     ]
-    return np.array([each.lost for each in of.behind], float), np.array(calls, float), groups, rows, rows
+    lost = np.array([each.lost for each in of.behind], float)
+    rows = np.array([each.transaction for each in of.behind], np.int64)
+    alike = [(each.prefix, each.keys, is_inside and each.transaction) for each in of.behind]
+    return slope(lost, np.array(calls, float), _labels(alike), rows)
 
 
-def _controls(rows: Sequence[Row]) -> Iterator[Labels]:
-    """The label of each transaction's value, of each dimension whose values have several transactions."""
-    annotations = {key for row in rows for key in row["annotations"]}
-    columns = [[row[name] for row in rows] for name in ("host", "method", "status", "user")]
-    columns += [[row["annotations"].get(key, "") for row in rows] for key in sorted(annotations)]
-    for column in columns:
-        if 1 < len(set(column)) <= len(rows) / _VALUES:
-            yield _labels(column)
-
-
-def _labels(*columns: Sequence[object] | NDArray[Any]) -> Labels:
-    """A number from 0 for each combination of values."""
-    seen: dict[tuple[object, ...], int] = {}
-    return np.array([seen.setdefault(values, len(seen)) for values in zip(*columns, strict=True)], np.int64)
+def _labels(values: Sequence[object]) -> Labels:
+    """A number from 0 for each value."""
+    seen: dict[object, int] = {}
+    return np.array([seen.setdefault(value, len(seen)) for value in values], np.int64)
 
 
 def _stretches(is_slow: Numbers, least: int, most: int) -> Labels:
@@ -256,22 +215,9 @@ def _stretches(is_slow: Numbers, least: int, most: int) -> Labels:
 
 
 def _lost(target: Contribution) -> float:
+    """Lookups per transaction, more than usual."""
     slow, usual = target.slow, target.usual
     if not (slow.calls and usual.calls):
         return 0.0  # used on one side only: its keys are counted on the servers that they moved to
     now = (slow.misses + slow.errors) / slow.calls * slow.calls_per_transaction
     return now - (usual.misses + usual.errors) / usual.calls * usual.calls_per_transaction
-
-
-def _is_abandoned(target: Contribution) -> bool:
-    return target.slow.calls_per_transaction < 0.2 * target.usual.calls_per_transaction
-
-
-def _answers_as_usual(target: Contribution) -> bool:
-    changed = abs(hit_ratio(target.slow) - hit_ratio(target.usual))
-    return target.slow.calls > 0 and not _is_abandoned(target) and changed < STEADY_HITS
-
-
-def hit_ratio(cost: Cost) -> float:
-    """0 without lookups."""
-    return cost.hits / (cost.hits + cost.misses) if cost.hits + cost.misses else 0.0

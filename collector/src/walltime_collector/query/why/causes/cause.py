@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -10,7 +11,7 @@ from ...components import SQL
 from ...queries import Row, run
 from ...statistics import CHANCE
 from ...statistics.estimates import difference
-from ..answer import Contribution, Cost
+from ..answer import Contribution
 from ..reading import Reading
 from . import because
 from .because import Lookups
@@ -24,6 +25,9 @@ _MAX_STATEMENTS = 2
 _STEADY_PACE = 1.25
 _OTHER = "(other)"
 """The rest of the servers, or of the statements, of a transaction that has too many."""
+
+
+Others = Literal["", "statements", "servers"]
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,12 @@ class Cause:
     steady_targets: tuple[Contribution, ...] = ()
     statements: tuple[Contribution, ...] = ()
     """The statements with most of this change; empty when they are many."""
-    others: Literal["", "statements", "servers"] = ""
+    others: Others = ""
     """Calls take longer on average only because others of these are called."""
+    is_slower: bool = False
+    """Slower calls are the larger part, and no mix of others."""
     rows: tuple[float, float] | None = None
     """Usual rows of a call, and now; None where they are not known."""
-
-    @property
-    def is_slower(self) -> bool:
-        """Slower calls are the larger part, and no mix of others."""
-        return not self.others and abs(self.part.slower_ns) > abs(self.part.more_ns)
 
 
 def find(reading: Reading) -> tuple[Cause, ...]:
@@ -58,7 +59,7 @@ def find(reading: Reading) -> tuple[Cause, ...]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    sign = _sign(sum(each.difference_ns for each in reading.components))
+    sign = math.copysign(1, sum(each.difference_ns for each in reading.components))
     pulling = [each for each in reading.components if each.difference_ns * sign > 0]
     pulling.sort(key=lambda each: -abs(each.difference_ns))
     whole = sum(abs(each.difference_ns) for each in pulling)
@@ -83,34 +84,25 @@ def everything_is_slower(components: Sequence[Contribution]) -> float | None:
     """The factor by which nearly all time, in at least three components, changed alike; None when it did not."""
     parts = [each for each in components if each.usual.mean_ns > 0 and each.slow.mean_ns > 0]
     whole_ns = sum(each.usual.mean_ns for each in parts)
-    paces = {each: pace(each) or each.slow.mean_ns / each.usual.mean_ns for each in parts}
+    paces = {each: each.pace or each.slow.mean_ns / each.usual.mean_ns for each in parts}
     large = sorted(pace for each, pace in paces.items() if each.usual.mean_ns >= 0.05 * whole_ns)
     if len(large) < 3:
         return None
     middle = large[len(large) // 2]
-    alike = [each for each in parts if abs(paces[each] - middle) < 0.5 * abs(middle - 1) and not _makes_more(each)]
+    usual_calls = [each for each in parts if not each.usual.calls or _is_steady(each, is_slower=False)]
+    alike = [each for each in usual_calls if abs(paces[each] - middle) < 0.5 * abs(middle - 1)]
     # what is new, or not alike, may not be most of the difference either
     shares = (
         sum(each.usual.mean_ns for each in alike) / whole_ns,
         sum(each.difference_ns for each in alike) / (sum(each.difference_ns for each in components) or 1.0),
     )
-    return middle if min(shares) >= 0.9 and not 1 / _STEADY_PACE < middle < _STEADY_PACE else None
-
-
-def _makes_more(part: Contribution) -> bool:
-    return part.usual.calls > 0 and not _is_steady(part, is_slower=False)
+    return middle if min(shares) >= 0.9 and not _is_usual(middle) else None
 
 
 def fails_more(part: Contribution) -> bool:
     """Clearly more of its calls fail than usual: more than twice as many, and at least one in a hundred."""
-    return _failed(part.slow) >= 0.01 + 2 * _failed(part.usual)
-
-
-def pace(part: Contribution) -> float | None:
-    """Time per call as a multiple of the usual one; None without calls on both sides."""
-    if not part.usual.per_call_ns or part.slow.per_call_ns is None:
-        return None
-    return part.slow.per_call_ns / part.usual.per_call_ns
+    usual, slow = (each.errors / each.calls if each.calls else 0.0 for each in (part.usual, part.slow))
+    return slow >= 0.01 + 2 * usual
 
 
 def _is_chance(reading: Reading, rows: Mapping[str, Row], what: Literal["time", "calls"]) -> bool:
@@ -126,29 +118,29 @@ def _is_chance(reading: Reading, rows: Mapping[str, Row], what: Literal["time", 
 
 
 def _cause(part: Contribution, reading: Reading, rows: Mapping[str, Row]) -> Cause:
-    sign = _sign(part.difference_ns)
+    sign = math.copysign(1, part.difference_ns)
     notable_ns = _NOTABLE_PART * abs(part.difference_ns)
     mine = [each for each in reading.targets if each.component == part.component]
     sent = reading.statements if part.component in SQL else ()
+    splits: dict[Others, Sequence[Contribution]] = {"statements": sent, "servers": mine}
     has_slower = part.slower_ns * sign >= notable_ns
-    others: Literal["", "statements", "servers"] = ""
-    if has_slower and _are_others(part, sent):
-        others = "statements"
-    elif has_slower and _are_others(part, mine):
-        others = "servers"
-    more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
-    has_more = part.more_ns * sign >= notable_ns or (bool(others) and more_calls * sign > 0)
-    found = Cause(part, has_more and not _is_chance(reading, rows, "calls"), has_slower, others=others)
-    carrying, statements = (_carriers(part, each, is_slower=found.is_slower, sign=sign) for each in (mine, sent))
-    if len(statements) > _MAX_STATEMENTS or _is_everywhere(sent, statements, is_slower=found.is_slower):
+    others: Others = next((name for name, each in splits.items() if has_slower and _are_others(part, each)), "")
+    has_more = part.more_ns * sign >= notable_ns or (bool(others) and part.more_calls * sign > 0)
+    is_slower = not others and abs(part.slower_ns) > abs(part.more_ns)
+    carrying, statements = (_carriers(part, each, is_slower=is_slower, sign=sign) for each in (mine, sent))
+    if len(statements) > _MAX_STATEMENTS or (is_slower and _is_everywhere(sent, statements)):
         statements = ()
-    steady = (each for each in mine if each not in carrying and _is_steady(each, is_slower=found.is_slower))
-    return replace(
-        found,
+    usual_rows, slow_rows = (float(rows[side]["rows_per_call"]) if side in rows else 0.0 for side in ("usual", "slow"))
+    return Cause(
+        part,
+        has_more and not _is_chance(reading, rows, "calls"),
+        has_slower,
         targets=() if len(carrying) == len(mine) > 1 else carrying,
-        steady_targets=tuple(steady),
+        steady_targets=tuple(each for each in mine if each not in carrying and _is_steady(each, is_slower=is_slower)),
         statements=statements,
-        rows=_rows(part, rows) if has_slower and not others else None,
+        others=others,
+        is_slower=is_slower,
+        rows=(usual_rows, slow_rows) if usual_rows and slow_rows and has_slower and not others else None,
     )
 
 
@@ -158,50 +150,32 @@ def _are_others(part: Contribution, drilled: Sequence[Contribution]) -> bool:
     return is_known and len(drilled) > 1 and abs(sum(each.slower_ns for each in drilled)) < 0.5 * abs(part.slower_ns)
 
 
-def _rows(part: Contribution, rows: Mapping[str, Row]) -> tuple[float, float] | None:
-    if part.component not in SQL:
-        return None
-    per_call = {side: float(row["rows_per_call"]) for side, row in rows.items()}
-    usual, slow = per_call.get("usual", 0.0), per_call.get("slow", 0.0)
-    return (usual, slow) if usual and slow else None
-
-
 def _carriers(
-    part: Contribution, drilled: Sequence[Contribution], *, is_slower: bool, sign: int
+    part: Contribution, drilled: Sequence[Contribution], *, is_slower: bool, sign: float
 ) -> tuple[Contribution, ...]:
     """The fewest that are most of the change in this direction; none when that is not most of the component's."""
-
-    def size_ns(each: Contribution) -> float:
-        return (each.slower_ns if is_slower else each.more_ns) * sign
-
-    pulling = sorted((each for each in drilled if size_ns(each) > 0), key=lambda each: -size_ns(each))
-    enough_ns = _CARRIES * sum(map(size_ns, pulling))
+    sizes_ns = {each: (each.slower_ns if is_slower else each.more_ns) * sign for each in drilled}
+    whole_ns, reached_ns = sum(each for each in sizes_ns.values() if each > 0), 0.0
     chosen: list[Contribution] = []
-    while pulling and sum(map(size_ns, chosen)) < enough_ns:
-        chosen.append(pulling.pop(0))
-    is_most = sum(map(size_ns, chosen)) >= _MOST * abs(part.slower_ns if is_slower else part.more_ns)
+    for each in sorted(sizes_ns, key=lambda each: -sizes_ns[each]):
+        if reached_ns < _CARRIES * whole_ns:
+            chosen.append(each)
+            reached_ns += sizes_ns[each]
+    is_most = reached_ns >= _MOST * abs(part.slower_ns if is_slower else part.more_ns)
     return tuple(chosen) if is_most and not any(_OTHER in (each.address, each.statement) for each in chosen) else ()
+
+
+def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contribution]) -> bool:
+    """Whether the others became slower by about the same factor as those with most of the change."""
+    rest = [each.pace or 1.0 for each in parts if each not in carrying and each.usual.calls]
+    mine = [each.pace or 1.0 for each in carrying]
+    return bool(rest and mine) and _is_usual((sum(rest) / len(rest)) / (sum(mine) / len(mine)))
 
 
 def _is_steady(part: Contribution, *, is_slower: bool) -> bool:
     before, now = part.usual.calls_per_transaction, part.slow.calls_per_transaction
-    factor = pace(part) if is_slower else now / before if before else None
+    return _is_usual(part.pace if is_slower else now / before if before else None)
+
+
+def _is_usual(factor: float | None) -> bool:
     return factor is not None and 1 / _STEADY_PACE < factor < _STEADY_PACE
-
-
-def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contribution], *, is_slower: bool) -> bool:
-    """Whether the others became slower by about the same factor as those with most of the change."""
-    if not is_slower:
-        return False
-    rest = [pace(each) or 1.0 for each in parts if each not in carrying and each.usual.calls]
-    mine = [pace(each) or 1.0 for each in carrying]
-    more, others = (sum(each) / len(each) - 1 if each else 0.0 for each in (mine, rest))
-    return others * _sign(more) >= _MOST * abs(more) > 0
-
-
-def _failed(cost: Cost) -> float:
-    return cost.errors / cost.calls if cost.calls else 0.0
-
-
-def _sign(number: float) -> int:
-    return 1 if number >= 0 else -1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....format import duration, percent, printable, uncertain
+from ...answers import from_row
 from ...queries import Row
 from ...sampling import REST, doing
 from ...statistics import CHANCE, SUPPORT
@@ -15,7 +16,6 @@ from ..answer import Contribution, SampledLine
 from ..finding import Finding
 from ..reading import Reading
 from ..wording import as_long, joined, number, signed
-from .cause import pace
 from .waits import KNOWN, numbers, sides, waited
 
 GC = "python.gc"
@@ -46,7 +46,7 @@ def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
     """
     has_garbage = any(each.component == GC and each.difference_ns > 0 for each in reading.components)
     has_waited = any(each.state == "gil" and each.p_value < CHANCE for each in lines)
-    paces = [pace(each) or 0 for each in reading.components if each.component != GC]
+    paces = [each.pace or 0 for each in reading.components if each.component != GC]
     are_calls_slower = sum(each >= _SLOWER for each in paces) >= _FEWEST_COMPONENTS
     if not reading.is_different or reading.difference_ns <= 0 or not (has_garbage or has_waited or are_calls_slower):
         return []
@@ -160,13 +160,11 @@ def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLi
     """
     lines, p_values = [], []
     for row in rows:
-        names = (row["component"], row["line"], row["function"], row["state"])
-        samples = int(row["usual_samples"]), int(row["slow_samples"])
         usual_ns, slow_ns = row["usual_ns"] / usual, row["slow_ns"] / slow
         more = difference((usual_ns, row["usual_squares"] / usual, usual), (slow_ns, row["slow_squares"] / slow, slow))
-        times_ns = usual_ns, slow_ns, more.size, more.error
-        lines.append(SampledLine(*names, *samples, *times_ns, is_function=bool(row["is_function"])))
-        p_values.append(more.p_value if sum(samples) >= _FEWEST else 1.0)
+        times_ns = {"usual_ns": usual_ns, "slow_ns": slow_ns, "difference_ns": more.size, "error_ns": more.error}
+        lines.append(from_row(SampledLine, row, **times_ns))
+        p_values.append(more.p_value if lines[-1].usual_samples + lines[-1].slow_samples >= _FEWEST else 1.0)
     corrected = holm(p_values, int(rows[0]["looked_at"]) if rows else 0)
     return tuple(replace(line, p_value=p_value) for line, p_value in zip(lines, corrected, strict=True))
 

@@ -8,10 +8,10 @@ from ....format import duration, percent, ratio
 from ..answer import Contribution, Cost, SampledLine
 from ..finding import Evidence, Finding
 from ..reading import Reading
-from ..wording import joined, number, short, signed, times
+from ..wording import as_long, joined, number, short, signed, times
 from . import process
-from .because import STEADY_HITS, Lookup, Lookups, hit_ratio
-from .cause import Cause, fails_more, pace
+from .because import STEADY_HITS, Lookups
+from .cause import Cause, fails_more
 
 _ALL = 0.8
 _MORE_ROWS = 1.25
@@ -19,18 +19,18 @@ _MORE_ROWS = 1.25
 
 def findings(reading: Reading, causes: Sequence[Cause], lines: Sequence[SampledLine] = ()) -> list[Finding]:
     """A finding for each component: what changed, by how much, where, and the reason, which is given once."""
+    found: list[Finding] = []
     is_given = False
-    found = []
     for cause in causes:
         part = cause.part
         if part.component == "other":
             found.append(process.of_other(reading, part, lines))
             continue
+        sentence = _of_component(cause, "for the same reason" if is_given else "", process.in_lines(part, lines))
         if part.component == "overlap":
-            sentence = _of_overlap(part)
-        else:
-            sentence = _of_component(cause, "for the same reason" if is_given else "", process.in_lines(part, lines))
-            is_given = is_given or bool(cause.lookups.losing)
+            now, before = duration(-part.slow.mean_ns), duration(-part.usual.mean_ns)
+            sentence = f"overlap: calls that ran at the same time saved {now} instead of {before}."
+        is_given = is_given or cause.lookups.is_why
         evidence = _evidence(reading, cause)
         found.append(Finding("component", sentence, part.difference_ns, subject=part.component, evidence=evidence))
     return found
@@ -38,25 +38,23 @@ def findings(reading: Reading, causes: Sequence[Cause], lines: Sequence[SampledL
 
 def _evidence(reading: Reading, cause: Cause) -> Evidence:
     """The sums of the component, or of the first cache that its calls follow, and kept transactions that show it."""
-    numbers: dict[str, float] = {}
-    if not cause.lookups.changed:
-        for side, cost in (("usual", cause.part.usual), ("slow", cause.part.slow)):
-            numbers[f"{side}_calls_per_transaction"] = cost.calls_per_transaction
-            numbers[f"{side}_time_ns_per_transaction"] = cost.mean_ns
-        if cause.rows:
-            numbers["usual_rows_per_call"], numbers["slow_rows_per_call"] = cause.rows
-        return reading.evidence("component", numbers, component=cause.part.component)
-    target = cause.lookups.changed[0].target
-    for side, cost in (("usual", target.usual), ("slow", target.slow)):
-        numbers |= {f"{side}_hits": cost.hits, f"{side}_misses": cost.misses, f"{side}_errors": cost.errors}
-    cache = {"cache": target.component, "address": target.address}
-    return reading.evidence("lookups", numbers, *cause.lookups.traces, **cache)
+    of, columns = cause.part, {"calls_per_transaction": "calls_per_transaction", "time_ns_per_transaction": "mean_ns"}
+    if cause.lookups.changed:
+        of, columns = cause.lookups.changed[0], {name: name for name in ("hits", "misses", "errors")}
+    sides = {"usual": of.usual, "slow": of.slow}
+    numbers = {f"{side}_{name}": getattr(sides[side], source) for side in sides for name, source in columns.items()}
+    if cause.lookups.changed:
+        cache = {"cache": of.component, "address": of.address}
+        return reading.evidence("lookups", numbers, *cause.lookups.traces, **cache)
+    if cause.rows:
+        numbers["usual_rows_per_call"], numbers["slow_rows_per_call"] = cause.rows
+    return reading.evidence("component", numbers, component=of.component)
 
 
 def _of_component(cause: Cause, reason: str, code: str) -> str:
     part, lookups = cause.part, cause.lookups
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}{', ' if code else ''}{code}"
-    if lookups.losing:
+    if lookups.is_why:
         words += _where(cause) if cause.others else ""
         words += ", the number of calls" if cause.has_slower_calls and not cause.others else ","
         words += f" {reason or f'because {_lookups(lookups)}'}{_rest(cause)}"
@@ -65,32 +63,29 @@ def _of_component(cause: Cause, reason: str, code: str) -> str:
     else:
         words += _where(cause)
         words += f"; at the same time {_lookups(lookups)}" if lookups.changed else ""
-    return f"{words}; {failed}." if (failed := failures(part)) else f"{words}."
+    if fails_more(part):
+        usually = ratio(part.usual.errors, part.usual.calls) if part.usual.errors else "none"
+        words += f"; {ratio(part.slow.errors, part.slow.calls)} of its calls fail instead of {usually}"
+    return f"{words}."
 
 
 def _rest(cause: Cause) -> str:
     """How many of the additional calls follow lost lookups, where this is not nearly all of them."""
-    part, follow = cause.part, cause.lookups.follow
-    change = part.slow.calls_per_transaction - part.usual.calls_per_transaction
+    change, follow = cause.part.more_calls, cause.lookups.follow
     if follow >= _ALL * abs(change):
         return ""
     calls = f"of the {number(abs(change))} {'more' if change > 0 else 'fewer'} calls {number(follow)}"
     return f"; {calls} {'follow' if change > 0 else 'followed'} lost lookups"
 
 
-def _of_overlap(part: Contribution) -> str:
-    now, before = duration(-part.slow.mean_ns), duration(-part.usual.mean_ns)
-    return f"overlap: calls that ran at the same time saved {now} instead of {before}."
-
-
 def _what(cause: Cause) -> str:
     part = cause.part
-    if cause.others and pace(part) is not None:
-        longer = f"the average call takes {times(pace(part) or 0)} as long ({_each(part)}), of other {cause.others}"
-        return f"{_calls(part)}, and {longer}" if cause.has_more_calls else longer
     if cause.has_more_calls and not cause.has_slower_calls:
         return f"{_calls(part)}{_at_speed(part)}"
-    return f"{_calls(part)}, and {_speed(cause)}" if cause.has_more_calls else _speed(cause)
+    longer = _speed(cause)
+    if cause.others and part.pace is not None:
+        longer = f"the average call takes {times(part.pace)} as long ({_each(part)}), of other {cause.others}"
+    return f"{_calls(part)}, and {longer}" if cause.has_more_calls else longer
 
 
 def _calls(part: Contribution) -> str:
@@ -106,24 +101,21 @@ def _calls(part: Contribution) -> str:
 
 
 def _at_speed(part: Contribution) -> str:
-    speed = pace(part)
+    speed = part.pace
     if speed is None:
         return ""
-    now = duration(part.slow.per_call_ns or 0)
     if 0.9 <= speed <= 1.1:
-        return f" at the usual speed ({now} each)"
+        return f" at the usual speed ({duration(part.slow.per_call_ns or 0)} each)"
     if 1 / 1.5 <= speed <= 1.5:
         return f" at about the usual speed ({_each(part)})"
     return f", though each {'takes longer' if speed > 1 else 'is faster'} ({_each(part)})"
 
 
 def _speed(cause: Cause) -> str:
-    part = cause.part
-    speed = pace(part)
+    part, speed = cause.part, cause.part.pace
     if speed is None:
         return f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)}"
-    longer = f"{times(speed)} as long" if speed >= 1.1 else "longer"
-    words = f"each call takes {longer if speed >= 1 else f'{percent(round(speed, 2))} of the time'} ({_each(part)})"
+    words = f"each call takes {'longer' if 1 <= speed < 1.1 else as_long(speed)} ({_each(part)})"
     if cause.rows and speed > 1 and cause.rows[1] >= _MORE_ROWS * cause.rows[0]:
         words += f" and returns {times(cause.rows[1] / cause.rows[0])} the rows"
     return words
@@ -132,15 +124,11 @@ def _speed(cause: Cause) -> str:
 def _lookups(lookups: Lookups) -> str:
     words = joined(map(_lookup, lookups.changed))
     if steady := lookups.steady:
-        words += f"; {_unchanged([each.target.address for each in steady])}"
-        words += f" ({joined(_hit_ratio(each.target.slow) for each in steady)})"
-    if abandoned := lookups.abandoned:
-        words += f"; {joined(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
-    return words
+        words += f"{_are(steady, 'unchanged')} ({joined(_hit_ratio(each.slow) for each in steady)})"
+    return words + (_are(lookups.abandoned, "hardly asked any more") if lookups.abandoned else "")
 
 
-def _lookup(lookup: Lookup) -> str:
-    target = lookup.target
+def _lookup(target: Contribution) -> str:
     cache, now, before = f"{target.component} on {target.address}", target.slow, target.usual
     if now.errors > now.misses:
         return f"{cache} fails in {ratio(now.errors, now.calls)} of its calls"
@@ -148,7 +136,7 @@ def _lookup(lookup: Lookup) -> str:
         return f"{cache} does not fail in {ratio(before.errors, before.calls)} of its calls any more"
     more = now.calls_per_transaction / before.calls_per_transaction
     calls = "" if 1 / 1.3 <= more <= 1.3 else f"{times(more)} as often" if more > 1 else f"{percent(more)} as often"
-    if calls and abs(hit_ratio(now) - hit_ratio(before)) < STEADY_HITS:
+    if calls and abs(now.hit_ratio - before.hit_ratio) < STEADY_HITS:
         return f"{cache} is asked {calls} (and hits {_hit_ratio(now)})"
     asked = f" is asked {calls} and" if calls else ""
     return f"{cache}{asked} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
@@ -164,13 +152,11 @@ def _where(cause: Cause) -> str:
         is_all = len(cause.targets) == 1 and not cause.steady_targets
         changes = [each.address if is_all else f"{each.address} ({_change(each, cause)})" for each in cause.targets]
         where += f", on {joined(changes)}"
-    if cause.steady_targets:
-        where += f"; {_unchanged([each.address for each in cause.steady_targets])}"
-    return where
+    return where + (_are(cause.steady_targets, "unchanged") if cause.steady_targets else "")
 
 
 def _change(part: Contribution, cause: Cause) -> str:
-    if cause.is_slower and pace(part) is not None:
+    if cause.is_slower and part.pace is not None:
         return _each(part)
     return f"{number(part.usual.calls_per_transaction)} → {number(part.slow.calls_per_transaction)} calls"
 
@@ -179,21 +165,9 @@ def _each(part: Contribution) -> str:
     return f"{duration(part.usual.per_call_ns or 0)} → {duration(part.slow.per_call_ns or 0)} each"
 
 
-def failures(part: Contribution) -> str:
-    """How many of its calls fail; empty when they are not clearly more than usual."""
-    if not fails_more(part):
-        return ""
-    usually = ratio(part.usual.errors, part.usual.calls) if part.usual.errors else "none"
-    return f"{ratio(part.slow.errors, part.slow.calls)} of its calls fail instead of {usually}"
-
-
 def _hit_ratio(cost: Cost) -> str:
     return ratio(cost.hits, cost.hits + cost.misses) if cost.hits + cost.misses else "nothing"
 
 
-def _unchanged(addresses: Sequence[str]) -> str:
-    return f"{joined(addresses)} {_is(addresses)} unchanged"
-
-
-def _is(subjects: Sequence[object]) -> str:
-    return "is" if len(subjects) == 1 else "are"
+def _are(servers: Sequence[Contribution], what: str) -> str:
+    return f"; {joined(each.address for each in servers)} {'is' if len(servers) == 1 else 'are'} {what}"

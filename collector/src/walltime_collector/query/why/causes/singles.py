@@ -7,10 +7,11 @@ from typing import Any
 
 from ....clickhouse.engine import Engine, Parameter
 from ....format import count, duration, plural, share
-from ...queries import run, written
+from ...queries import run
 from ..answer import Singles
 from ..durations import LONGEST_NS, Durations
-from ..finding import Evidence, Finding
+from ..finding import Finding
+from ..reading import Reading
 from ..wording import short, signed
 
 _MOSTLY = 0.5
@@ -50,39 +51,24 @@ def singles(engine: Engine, params: Mapping[str, Parameter], durations: Duration
     )
 
 
-def finding(
-    of: Singles, durations: Durations, difference_ns: float, params: Mapping[str, Parameter], *, is_first: bool
-) -> Finding:
+def finding(of: Singles, durations: Durations, difference_ns: float, reading: Reading, *, is_first: bool) -> Finding:
     """Say how many there are, what they carry, and where most of their time was spent."""
     usual_n, slow_n = len(durations.usual.durations_ns), len(durations.slow.durations_ns)
-    usual_share, slow_share = of.usual / usual_n, of.slow / slow_n
-    is_about_slow = abs(of.slow_ns) >= abs(of.usual_ns)
-    number, all_of_them = (of.slow, slow_n) if is_about_slow else (of.usual, usual_n)
-    traces = of.slow_traces if is_about_slow else of.usual_traces
-    longest_ns = float((durations.slow if is_about_slow else durations.usual).durations_ns.max())
-    carried = f"{signed(of.part_ns)} of the {signed(difference_ns)}"
-    where = _where(of)
+    number, whole, side, traces = of.slow, slow_n, durations.slow, of.slow_traces
+    if not of.is_about_slow:
+        number, whole, side, traces = of.usual, usual_n, durations.usual, of.usual_traces
     if not of.is_chance:
-        words = f"{share(slow_share)} of the transactions ({count(of.slow)} of {count(slow_n)}) take more than"
-        words += f" {duration(of.bound_ns)}, instead of {share(usual_share)}: {carried}{where}"
+        words = f"{share(of.slow / slow_n)} of the transactions ({count(of.slow)} of {count(slow_n)}) take more than"
+        words += f" {duration(of.bound_ns)}, instead of {share(of.usual / usual_n)}"
     else:
-        took = f"takes {duration(longest_ns)}" if number == 1 else f"take up to {duration(longest_ns)}"
-        side = "" if is_about_slow else "of the usual time "
-        words = f"{count(number)} of {plural(all_of_them, 'transaction')} {side}{took}: {carried}{where}"
-        words = words if is_first else f"Beside that, {words}"
-    example = f" (walltime show {traces[0]})" if traces else ""
-    return Finding(
-        "single",
-        f"{words}{example}.",
-        part_ns=of.part_ns,
-        p_value=of.p_value,
-        subject=of.component,
-        evidence=Evidence(
-            written("why/evidence/singles", **params),
-            {"usual_singles": of.usual, "slow_singles": of.slow, "usual_ns": of.usual_ns, "slow_ns": of.slow_ns},
-            traces,
-        ),
-    )
+        words = "" if is_first else "Beside that, "
+        words += f"{count(number)} of {plural(whole, 'transaction')} {'' if of.is_about_slow else 'of the usual time '}"
+        words += f"{'takes' if number == 1 else 'take up to'} {duration(float(side.durations_ns.max()))}"
+    words += f": {signed(of.part_ns)} of the {signed(difference_ns)}{_where(of)}"
+    words += f" (walltime show {traces[0]})." if traces else "."
+    numbers = {"usual_singles": of.usual, "slow_singles": of.slow, "usual_ns": of.usual_ns, "slow_ns": of.slow_ns}
+    evidence = reading.evidence("singles", numbers, *traces)
+    return Finding("single", words, of.part_ns, p_value=of.p_value, subject=of.component, evidence=evidence)
 
 
 def _where(of: Singles) -> str:

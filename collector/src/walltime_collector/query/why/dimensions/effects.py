@@ -70,22 +70,23 @@ class Effect:
 NONE = Effect()
 
 
-def of_part(usual: Side, slow: Side) -> tuple[Effect, bool]:
+def of_part(usual: Side, slow: Side) -> tuple[Effect, Effect]:
     """
-    Why those with the value are in a part (the slowest) more often than others, and whether their mean is higher.
+    Why those with the value are in a part (the slowest) more often than others: as `more`, or `slower` by mean.
 
     It explains those which would not be in it if transactions with the value were in it as rarely as the rest.
     """
     both = Side(usual.own + slow.own, usual.all + slow.all)
     if min(count(both.own), count(both.rest)) < SUPPORT or not count(slow.own):
-        return NONE, False
+        return NONE, NONE
     slow_part, rest_part = (count(one) / count(two) for one, two in ((slow.own, both.own), (slow.rest, both.rest)))
     test = contrast(both.own[0], slow.own[0], both.all[0], slow.all[0])
     expected = float((both.own[0] * slow.all[0] / np.maximum(both.all[0], 1)).sum())
     # counts are not normal when few are expected: the square root makes them so
     strength = min(test.strength, 2 * abs(math.sqrt(count(slow.own)) - math.sqrt(expected)))
     excess_ns = slow.share * (1 - rest_part / slow_part) * (mean_ns(slow.all) - mean_ns(usual.all))
-    return Effect(excess_ns, p_value(strength), strength), both.contrast().size > 0
+    effect = Effect(excess_ns, p_value(strength), strength)
+    return (NONE, effect) if both.contrast().size > 0 else (effect, NONE)
 
 
 def more(usual: Side, slow: Side, length: float) -> Effect:

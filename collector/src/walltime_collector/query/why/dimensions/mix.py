@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ...condition.fields import ANNOTATION
 from ...queries import Row
@@ -11,7 +11,7 @@ from ..answer import Population
 from ..values import Mix, Stratum
 
 _LITTLE, _HALF = 0.2, 0.5
-Group = tuple[str, float, float, float, float]
+Group = tuple[str, Sequence[float]]
 """A value, its usual transactions and their time, its slow ones and their time."""
 
 
@@ -24,25 +24,16 @@ def field_of(row: Row) -> str:
 
 def group_of(row: Row) -> Group:
     value = str(row["value"])
-    sums = (float(row[f"{side}_{name}"]) for side in ("usual", "slow") for name in ("transactions", "ns"))
-    return (value.partition("=")[2] if row["dimension"] == "annotation" else value, *sums)  # type: ignore[return-value]
+    sums = [float(row[f"{side}_{name}"]) for side in ("usual", "slow") for name in ("transactions", "ns")]
+    return value.partition("=")[2] if row["dimension"] == "annotation" else value, sums
 
 
-def split(dimension: str, groups: Iterable[Group], usual: Population, slow: Population, p_value: float = 0.0) -> Mix:
+def split(dimension: str, groups: Sequence[Group], usual: Population, slow: Population, p_value: float = 0.0) -> Mix:
     """The values and the rest of all; mix and like with like add up to the difference of the means."""
-    named = [_stratum(group, usual, slow) for group in groups]
-    rest = _stratum(
-        (
-            "",
-            usual.transactions - sum(each.usual_transactions for each in named),
-            usual.total_ns - sum(each.usual_transactions * (each.usual_mean_ns or 0) for each in named),
-            slow.transactions - sum(each.slow_transactions for each in named),
-            slow.total_ns - sum(each.slow_transactions * (each.slow_mean_ns or 0) for each in named),
-        ),
-        usual,
-        slow,
-    )
-    strata = (*sorted(named, key=lambda each: (-abs(each.mix_ns), each.value)), rest)
+    wholes = (usual.transactions, usual.total_ns, slow.transactions, slow.total_ns)
+    rest = [whole - sum(sums[at] for _, sums in groups) for at, whole in enumerate(wholes)]
+    *named, others = (_stratum(value, sums, usual, slow) for value, sums in (*groups, ("", rest)))
+    strata = (*sorted(named, key=lambda each: (-abs(each.mix_ns), each.value)), others)
     parts = (sum(each.mix_ns for each in strata), sum(each.like_with_like_ns for each in strata))
     return Mix(dimension, strata, *parts, p_value)
 
@@ -53,8 +44,8 @@ def is_most_of(mix: Mix, difference_ns: float) -> bool:
     return rest <= _LITTLE or (rest <= _HALF and mix.rest_p_value >= CHANCE)
 
 
-def _stratum(group: Group, usual: Population, slow: Population) -> Stratum:
-    value, before, before_ns, now, now_ns = group
+def _stratum(value: str, sums: Sequence[float], usual: Population, slow: Population) -> Stratum:
+    before, before_ns, now, now_ns = sums
     usual_share, slow_share = before / usual.transactions, now / slow.transactions
     usual_mean_ns = before_ns / before if before else None
     slow_mean_ns = now_ns / now if now else None

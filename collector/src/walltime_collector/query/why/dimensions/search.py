@@ -13,7 +13,7 @@ from ...statistics.multiple import holm
 from ..reading import Reading
 from ..values import DIMENSIONS, NO_MIX, Dimension, Mix, Stratum
 from . import blocks
-from .effects import NONE, TIME, Effect, Side, count, mean_ns, more, of_part, slower
+from .effects import SUMS, TIME, Effect, Side, count, mean_ns, more, of_part, slower
 from .mix import field_of, group_of, split
 
 SERVING = ("version", "host", "environment", "instance")
@@ -183,14 +183,21 @@ class _Search:
     def candidates(self, rows: Sequence[Row], named: Sequence[int] = ()) -> list[_Candidate]:
         """The values with what they explain of the transactions that have none of the named values."""
         weights = self.mix.parameters() if self.mix and not self.is_of_part else NO_MIX
-        every, *sides = blocks.read(self.reading, rows, named, weights)
+        longest_ns = max(self.reading.usual.p99_ns, self.reading.slow.p99_ns)
+        hashes = [int(row["hash"]) for row in rows]
+        chosen = {"candidates": hashes, "named": named, "longest_ns": longest_ns, **weights}
+        sums = blocks.read(self.reading, "blocks", SUMS, len(rows) + 1, **chosen)
+        every, *sides = [(Side(usual, sums[0][0]), Side(slow, sums[0][1])) for usual, slow in sums]
         if not (named or self.mix):
             self.errors = every[0].mean(TIME).relative_error, every[1].mean(TIME).relative_error
         elif self.mix and not named:
             rest = every[1].mean().since(every[0].mean(), self.length)
             self.mix = replace(self.mix, rest_p_value=rest.p_value)
         part = count(every[1].all) / self.reading.slow.transactions
-        effects = [effect for side in sides for effect in self._effects(*side)]
+        if self.is_of_part:
+            effects = [effect for side in sides for effect in of_part(*side)]
+        else:
+            effects = [found(*side, self.length) for side in sides for found in (more, slower)]
         effects = [replace(each, ns=each.ns * part) for each in self._corrected(rows, effects)]
         both = zip(rows, sides, zip(effects[::2], effects[1::2], strict=True), strict=True)
         return [_Candidate(row, *side, *effect, count(side[1].own)) for row, side, effect in both]
@@ -218,7 +225,7 @@ class _Search:
             # there are few classes of status: each is a stratum
             strata = [each for each in candidates if each.row["dimension"] == "status"] if name == "status" else mine
             p_value = max(each.more.p_value for each in mine)
-            mixes.append(split(name, (group_of(each.row) for each in strata), usual, slow, p_value))
+            mixes.append(split(name, [group_of(each.row) for each in strata], usual, slow, p_value))
         best = max(mixes, key=lambda each: abs(each.mix_ns), default=None)
         return best if best and abs(best.mix_ns) >= self.least_ns else None
 
@@ -281,9 +288,3 @@ class _Search:
             slower_ns=each.slower.ns if each.slower in counted and self.is_of_part is self.is_selected else 0.0,
             p_value=min(effect.p_value for effect in counted),
         )
-
-    def _effects(self, usual: Side, slow: Side) -> tuple[Effect, Effect]:
-        if self.is_of_part:
-            effect, is_longer = of_part(usual, slow)
-            return (NONE, effect) if is_longer else (effect, NONE)
-        return more(usual, slow, self.length), slower(usual, slow, self.length)

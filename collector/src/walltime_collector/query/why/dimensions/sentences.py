@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ....format import duration, percent, ratio
 from ...condition.values import quoted_value
@@ -13,7 +13,6 @@ from ..reading import Reading
 from ..values import NO_MIX, Dimension, Mix, Stratum
 from ..wording import joined, label, lift, means, signed, times
 from .search import Dimensions, Replaced
-from .servers import Servers
 
 _PREPOSITIONS = {"host": "On", "instance": "On", "environment": "In", "user": "For"}
 _SERVING = {"host": "hosts", "version": "versions", "environment": "environments", "instance": "instances"}
@@ -22,13 +21,13 @@ _MOST_STRATA, _MOST_FAILING = 3, 3
 _AS_USUAL, _SAME, _NOTABLE = 1.1, 1.05, 0.1
 
 
-def findings(reading: Reading, found: Dimensions, servers: Servers) -> Iterator[Finding]:
+def findings(reading: Reading, found: Dimensions, failing: Sequence[tuple[Contribution, float]]) -> Iterator[Finding]:
     """The mix, values, servers whose calls fail, and what changed at the same time, in this order."""
     if found.mix:
         yield _of_mix(reading, found.mix)
     for each in found.values:
         yield _of_value(reading, each, found.mix)
-    for target, p_value in servers.failing[:_MOST_FAILING]:
+    for target, p_value in failing[:_MOST_FAILING]:
         yield _of_failing(reading, target, p_value)
     yield from (_of_replaced(reading, each) for each in found.replaced[:1])
 
