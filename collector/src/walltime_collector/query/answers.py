@@ -285,7 +285,7 @@ def _hints_of(answer: type[Any]) -> dict[str, Any]:
 
 
 def _value(hint: Any, value: Any) -> Any:
-    inner: Any = next((each for each in (hint, *get_args(hint)) if is_dataclass(each)), None)
-    if get_origin(hint) is tuple and isinstance(value, list | tuple):
+    inner: Any = next((each for each in (hint, *get_args(hint)[:1]) if is_dataclass(each)), None)
+    if isinstance(value, list | tuple) and (inner or get_origin(hint) is tuple):
         return tuple(from_json(inner, each) for each in value) if inner else tuple(value)
     return from_json(inner, value) if inner and value is not None else value
