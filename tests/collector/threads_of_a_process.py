@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.collector.query.showing import make
-from tests.collector.traffic import MS, Sent, SentCall
+from tests.collector.traffic import MS, Sent, SentCall, Value
 
 SWITCH_NS = 5 * MS
 Step = tuple[str, int]
@@ -98,12 +98,17 @@ def served(
             push(now_ns + slice_ns, "ran", holder)
 
 
-_AT = {"server.address": "10.0.0.5", "server.port": 3306}
+_AT: dict[str, Value] = {"server.address": "10.0.0.5", "server.port": 3306}
 
 
 def _sent(rng: random.Random, request: Request, now_ns: int, host: str, kind: str) -> Sent:
-    cpu: dict[str, object] = {"walltime.cpu_user_ns": request.computed_ns, "walltime.cpu_system_ns": 0}
-    duration_ns = now_ns - request.started_ns
-    ids = {"trace": f"{rng.getrandbits(128) | 1:032x}", "duration_ns": duration_ns}
-    name = f"GET /{kind} {request.name}"
-    return make(name, **ids, started_ns=request.started_ns, host=host, calls=request.calls, attributes=cpu)
+    cpu: dict[str, Value] = {"walltime.cpu_user_ns": request.computed_ns, "walltime.cpu_system_ns": 0}
+    return make(
+        f"GET /{kind} {request.name}",
+        trace=f"{rng.getrandbits(128) | 1:032x}",
+        started_ns=request.started_ns,
+        duration_ns=now_ns - request.started_ns,
+        host=host,
+        calls=request.calls,
+        attributes=cpu,
+    )

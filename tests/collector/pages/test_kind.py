@@ -16,6 +16,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.format import count, duration, iso_time
 from walltime_collector.pages import shared_answers, urls
 from walltime_collector.query.why.answer import Why
+from walltime_collector.query.why.explain import explain_kind
 from walltime_collector.query.why.finding import Evidence, Finding
 
 from tests.collector.conftest import Store
@@ -158,7 +159,7 @@ def test_a_question_of_pages_and_programs_is_computed_once_in_ten_seconds(
     browser: Browser, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[Any] = []
-    explain = shared_answers.explain_kind
+    explain = explain_kind
 
     def counted(*args: Any) -> Why:
         computed.append(args)
@@ -205,7 +206,7 @@ def test_each_sentence_with_evidence_can_be_checked_on_the_page(
     browser: Browser, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sql, trace = "SELECT '<b>' AS side, count() AS n FROM transactions WHERE name = 'a&b' GROUP BY side", "ab" * 16
-    explain = shared_answers.explain_kind
+    explain = explain_kind
 
     def checkable(*args: Any) -> Why:
         why = explain(*args)

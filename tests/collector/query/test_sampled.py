@@ -10,14 +10,13 @@ from typing import cast
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query import sampled as sampling
-from walltime_collector.query.digest.rank import digest_of
+from walltime_collector.query.digest.rank import digest_of, statements
 from walltime_collector.query.sampled import sampled
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.scoped import distribution as distributions
 from walltime_collector.query.scoped.distribution import bin_of, distribution, durations
 from walltime_collector.query.scoped.examples import slowest, typical
-from walltime_collector.query.scoped.spent import statements, targets
-from walltime_collector.query.servers.rank import servers
+from walltime_collector.query.servers.rank import servers, targets
 from walltime_collector.query.timeline import timeline
 from walltime_collector.query.top import top_of
 from walltime_collector.query.windows import Window

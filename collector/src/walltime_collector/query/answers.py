@@ -285,11 +285,7 @@ def _hints_of(answer: type[Any]) -> dict[str, Any]:
 
 
 def _value(hint: Any, value: Any) -> Any:
-    if is_dataclass(hint):
-        return from_json(hint, value)  # type: ignore[arg-type]  # a class, not an instance
-    inner = get_args(hint)[:1]
-    if inner and is_dataclass(inner[0]) and value is not None:
-        if isinstance(value, dict):
-            return from_json(inner[0], value)  # type: ignore[arg-type]  # a class, not an instance
-        return tuple(from_json(inner[0], item) for item in value)  # type: ignore[arg-type]  # a class, not an instance
-    return tuple(value) if isinstance(value, list) and get_origin(hint) is tuple else value
+    inner: Any = next((each for each in (hint, *get_args(hint)) if is_dataclass(each)), None)
+    if get_origin(hint) is tuple and isinstance(value, list | tuple):
+        return tuple(from_json(inner, each) for each in value) if inner else tuple(value)
+    return from_json(inner, value) if inner and value is not None else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 
 from ..clickhouse.engine import Engine
 from ..errors import BadParameter, NotStored
@@ -17,6 +18,29 @@ _TRACE_DIGITS = 32
 _LISTED = 5
 _COMPARED = 1_000
 """An unknown name is compared with so many, the most frequent ones."""
+
+
+@dataclass(frozen=True)
+class FilterValues:
+    """Up to 50 values of each filter, the most frequent ones of the last hour, in alphabetical order."""
+
+    service: tuple[str, ...]
+    kind: tuple[str, ...]
+    host: tuple[str, ...]
+    version: tuple[str, ...]
+    environment: tuple[str, ...]
+    status: tuple[str, ...]
+
+
+def filter_values(engine: Engine) -> FilterValues:
+    """
+    Suggestions for filters.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    (row,) = run(engine, "kinds/filter_values")
+    return FilterValues(**{each.name: tuple(map(str, row[each.name])) for each in fields(FilterValues)})
 
 
 def services(engine: Engine) -> list[str]:

@@ -133,4 +133,5 @@ def test_rows_examined_by_the_logged_calls_are_not_said_of_all_calls(many: Engin
     )
     assert "at least as long as in the fastest logged call" in advice.certainty
     price = advice.price
-    assert (price.p50_ns, price.helped, price.mean_ns) == (0, 5, pytest.approx(20 * MS, rel=0.01))
+    assert (price.p50_ns, price.helped) == (0, 5)
+    assert price.mean_ns == pytest.approx(20 * MS, rel=0.01)

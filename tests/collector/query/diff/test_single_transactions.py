@@ -67,8 +67,11 @@ def answer(engine: Engine) -> Diff:
     start_ns = (time.time_ns() // S - USUAL_S - NOW_S) * S
     insert(engine, rows(start_ns), "singles")
     now_ns = start_ns + USUAL_S * S
-    scopes = (Window(start_ns, now_ns), Window(now_ns, now_ns + NOW_S * S))
-    return diff(engine, *(Scope(each, Filters(service="singles")) for each in scopes), now_ns + NOW_S * S)
+    end_ns = now_ns + NOW_S * S
+    usual, now = (
+        Scope(each, Filters(service="singles")) for each in (Window(start_ns, now_ns), Window(now_ns, end_ns))
+    )
+    return diff(engine, usual, now, end_ns)
 
 
 def of(answer: Diff, name: str) -> KindDifference:

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from walltime_collector.query.digest.rank import statements
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.scoped.distribution import BINS, bin_of, distribution, durations, edges_ns
 from walltime_collector.query.scoped.examples import slowest, typical
-from walltime_collector.query.scoped.spent import statements, targets
+from walltime_collector.query.servers.rank import targets
 from walltime_collector.query.windows import Window
 from walltime_collector.statements.fingerprint import of_template
 

@@ -188,6 +188,14 @@ def by_tenant_unnamed(of: Request) -> Iterator[Made]:
     of.tenant = ""
 
 
+def by_tenant_with_one_lookup(of: Request) -> Iterator[Made]:
+    """The same, and nothing in a transaction can be compared with another lookup of it."""
+    *_, last = calls = [*by_tenant_unnamed(of)]
+    is_large = len(calls) > 10
+    yield of.get(of.key(), "hit" if of.rng.random() < (0.2 if is_large else 0.9) else "miss")
+    yield from (each for each in calls if each[0] == last[0])
+
+
 def both_cool_down(of: Request) -> Iterator[Made]:
     """Misses and queries both jump up and then become fewer, each for itself."""
     for _ in range(6):
@@ -220,8 +228,8 @@ def all_lost_and_doubled(of: Request) -> Iterator[Made]:
 SAME_TIME: Mapping[str, Page] = {
     each.__name__: each
     for each in (
-        by_page_size, by_deploy, by_tenant, by_tenant_unnamed, both_cool_down, before_the_lookup,
-        filled_by_another_process, all_lost_and_doubled,
+        by_page_size, by_deploy, by_tenant, by_tenant_unnamed, by_tenant_with_one_lookup, both_cool_down,
+        before_the_lookup, filled_by_another_process, all_lost_and_doubled,
     )
 }  # fmt: skip
 

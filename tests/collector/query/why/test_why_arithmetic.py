@@ -38,7 +38,8 @@ def test_the_parts_add_up_to_the_whole_difference(usual: Totals, slow: Totals) -
         sum(split(before.get(name, Sums()), usual.transactions, now.get(name, Sums()), slow.transactions), Fraction(0))
         for name in {**before, **now}
     )
-    difference = Fraction(slow.total_ns, slow.transactions) - Fraction(usual.total_ns, usual.transactions)
+    difference = Fraction(slow.total_ns) / Fraction(slow.transactions)
+    difference -= Fraction(usual.total_ns) / Fraction(usual.transactions)
     assert exact == difference
 
     shown = contributions(usual, slow)

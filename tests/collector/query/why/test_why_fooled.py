@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
@@ -42,15 +43,15 @@ class Shop:
         return ms * self.random.lognormvariate(-0.03, 0.25)
 
     def many(
-        self, count: int, minutes_ago: float, gap_s: float, calls: Callable[[int], Calls], **more: object
+        self, count: int, minutes_ago: float, gap_s: float, calls: Callable[[int], Calls], **more: Any
     ) -> list[Sent]:
         start_ns = self.now_ns - round(minutes_ago * 60 * S)
         return [self.one(start_ns + round(at * gap_s * S), calls(at), **more) for at in range(count)]
 
     def one(self, at_ns: int, calls: Calls, *, status: int = 200, version: str = "", tenant: str = "") -> Sent:
         sent, offset_ns = [], 100_000
-        for component, ms, attributes in calls:
-            sent.append(SentCall(component, offset_ns, round(ms * MS), attributes))
+        for component, ms, of_call in calls:
+            sent.append(SentCall(component, offset_ns, round(ms * MS), of_call))
             offset_ns += round(ms * MS)
         ids = self.random.getrandbits
         attributes: dict[str, Value] = {"http.request.method": "GET", "http.response.status_code": status}
@@ -80,7 +81,7 @@ def _window(sent: list[Sent]) -> Window:
 
 
 @pytest.fixture(params=(1, 2))
-def shop(engine: EmbeddedEngine, request: pytest.FixtureRequest) -> Iterator[Shop]:
+def shop(engine: EmbeddedEngine, request: pytest.FixtureRequest) -> Shop:
     return Shop(engine, request.param)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
@@ -136,12 +136,16 @@ def test_of_many_lines_one_has_to_differ_more() -> None:
     assert is_beyond_chance([], [1] * 30, looked_at=200)
 
 
+def hits(rng: random.Random, often: float) -> Iterator[int]:
+    return (int(rng.random() < often) for _ in range(300))
+
+
 def test_by_chance_an_answer_hardly_ever_names_a_line() -> None:
     """100 lines with the same time on both sides, some sampled often, some rarely, as a sampler finds them."""
     rng, named = random.Random(3), 0
     for _ in range(100):
         often = [rng.paretovariate(1) / 50 for _ in range(100)]
-        found = [tuple([rng.random() < each for _ in range(300)] for _ in range(2)) for each in often]
+        found = [([*hits(rng, each)], [*hits(rng, each)]) for each in often]
         named += any(each.p_value < CHANCE for each in lines(*found))
     assert named <= 2
 

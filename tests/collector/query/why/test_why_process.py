@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.clickhouse.engine import Parameter
 from walltime_collector.query.queries import run
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.explain import explain
@@ -106,7 +106,8 @@ def test_others_compute_where_transactions_of_one_process_overlap(
     given = {"busy": 0.4, "instances": 1, "pids": 1, "nested": 0, "is_on_loop": 0, **fields}
     for window in (usual, slow):
         engine.command(PROCESS, {"name": name, "from_ns": window.start_ns + SECOND_NS, **given})
-    params = Filters(service=name, kind="GET /page").parameters() | Comparison(slow, usual).parameters()
+    params: dict[str, Parameter] = {**Filters(service=name, kind="GET /page").parameters()}
+    params |= Comparison(slow, usual).parameters()
     rows = run(engine, "why/evidence/interpreter", **params, minutes=[], when="", threshold_ns=0, bound_ns=2**63 - 1)
     assert [row["side"] for row in rows] == ["slow", "usual"]
     for row in rows:
@@ -139,16 +140,20 @@ def said(
 
 def other(
     windows: Windows,
-    usual_ms: dict[str, float],
-    slow_ms: dict[str, float],
+    usual_ms: Mapping[str, float],
+    slow_ms: Mapping[str, float],
     calls_ms: float = 5,
     slow_calls_ms: float = 0,
 ) -> str:
     """What is said of `other`, after a call that takes so long, on both sides if not given."""
     name = f"GET /other/{next(_names)}"
-    calls, slow_calls = ([SentCall("mysql.query", 0, ms * MS)] for ms in (calls_ms, slow_calls_ms or calls_ms))
-    before, now = partial(made, name, calls=calls, **usual_ms), partial(made, name, calls=slow_calls, **slow_ms)
-    return said(windows, name, before, now)
+    calls, slow_calls = ([SentCall("mysql.query", 0, int(ms * MS))] for ms in (calls_ms, slow_calls_ms or calls_ms))
+    return said(
+        windows,
+        name,
+        lambda window: made(name, window, calls, **usual_ms),
+        lambda window: made(name, window, slow_calls, **slow_ms),
+    )
 
 
 def test_other_computes_where_calls_had_no_time_for_it(windows: Windows) -> None:

@@ -6,9 +6,10 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.components import Sums
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Population
@@ -90,8 +91,8 @@ def many(kind: str, start_ns: int, made: Made) -> list[Sent]:
         cpu: dict[str, Value] = {"walltime.cpu_user_ns": int(cpu_ms * MS), "walltime.cpu_system_ns": 0}
         duration_ns = sum(each.duration_ns for each in calls) + int(other_ms * MS)
         free_ns = sent[-1].started_ns + sent[-1].duration_ns if sent else start_ns
-        times = {"duration_ns": duration_ns, "started_ns": max(start_ns + at * LENGTH_NS // 250, free_ns)}
-        sent.append(make(f"GET /{kind} page", **times, calls=calls, attributes=cpu))
+        at_ns = max(start_ns + at * LENGTH_NS // 250, free_ns)
+        sent.append(make(f"GET /{kind} page", duration_ns=duration_ns, started_ns=at_ns, calls=calls, attributes=cpu))
     return sent
 
 
@@ -153,8 +154,8 @@ def answers(engine: Engine, store: Store, made: Callable[..., Sides], number: in
     for at in range(0, len(sent), MOST_AT_ONCE):
         store(sent[at : at + MOST_AT_ONCE])
     for kind, both in made_for.items():
-        params = {**Filters(service=kind, kind=f"GET /{kind} page").parameters(), **compared.parameters()}
-        params |= {"minutes": [], "when": "", "threshold_ns": 0, "bound_ns": 2**63 - 1}
+        params: dict[str, Parameter] = {**Filters(service=kind, kind=f"GET /{kind} page").parameters()}
+        params |= {**compared.parameters(), "minutes": [], "when": "", "threshold_ns": 0, "bound_ns": 2**63 - 1}
         usual, slow = ([each for each in side if each.name.endswith("page")] for side in both)
         components = contributions(totals(usual), totals(slow))
         reading = Reading(engine, params, compared, population(usual), population(slow), components)
@@ -176,10 +177,11 @@ def totals(sent: Sequence[Sent]) -> Totals:
 
 def population(sent: Sequence[Sent]) -> Population:
     total_ns = sum(each.duration_ns for each in sent)
-    times = {"total_ns": total_ns, "mean_ns": total_ns / len(sent), "p50_ns": 0, "p95_ns": 0, "p99_ns": 0, "max_ns": 0}
+    times: dict[str, Any] = {"total_ns": total_ns, "mean_ns": total_ns / len(sent)}
+    times |= dict.fromkeys(("p50_ns", "p95_ns", "p99_ns", "max_ns"), 0)
+    times |= dict.fromkeys(("other_on_cpu_least_ns", "other_on_cpu_most_ns", "queue_ns"))
     cpu_ns = sum(int(str(each.attributes["walltime.cpu_user_ns"])) for each in sent) / len(sent)
-    unknown = {"other_on_cpu_least_ns": None, "other_on_cpu_most_ns": None, "queue_ns": None}
-    return Population(since="", until="", transactions=len(sent), errors=0, cpu_ns=cpu_ns, **times, **unknown)
+    return Population(since="", until="", transactions=len(sent), errors=0, cpu_ns=cpu_ns, **times)
 
 
 @pytest.mark.parametrize("number", [BY_DAY, pytest.param(BY_NIGHT, marks=NIGHTLY)])

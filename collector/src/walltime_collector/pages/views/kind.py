@@ -12,6 +12,7 @@ from ...format import quoted
 from ...query import kinds
 from ...query.answers import Target
 from ...query.digest.answer import DigestedStatement
+from ...query.digest.rank import statements
 from ...query.incidents.answer import Incident
 from ...query.profile.answer import Profile
 from ...query.profile.profile import KindBill, split
@@ -19,7 +20,7 @@ from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
-from ...query.scoped.spent import statements, targets
+from ...query.servers.rank import targets
 from ...query.timeline import Timeline, timeline
 from ...query.why.answer import Why
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison, Window

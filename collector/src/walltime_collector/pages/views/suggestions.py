@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...query.filter_values import FilterValues, filter_values
+from ...query.kinds import FilterValues, filter_values
 from ..request import PageRequest
 
 _PERIOD_NS = 600_000_000_000

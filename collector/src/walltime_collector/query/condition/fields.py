@@ -16,24 +16,6 @@ _MAPS |= {counter: f"custom_{counter}" for counter in OF_ALL}
 _MAPS |= dict.fromkeys(("hits", "misses", "skipped"), "more_counters")
 """Where the counters of components without columns are."""
 _LIKE, _LIKE_PART = 0.6, 0.75
-_WAITED = """\
-(
-    SELECT mapFromArrays(groupArray(trace_id), groupArray(waited_ns))
-    FROM
-    (
-        SELECT trace_id, toInt64(sum(greatest(lock_ns, row_lock_ns) + likely_row_lock_ns)) AS waited_ns
-        FROM slow_queries
-        WHERE trace_id != toFixedString('', 16)
-            AND started_at >= fromUnixTimestamp64Nano({{start_ns:Int64}}, 'UTC') - INTERVAL 1 HOUR
-            AND started_at < fromUnixTimestamp64Nano({{end_ns:Int64}}, 'UTC') + INTERVAL 1 HOUR
-        GROUP BY trace_id
-        HAVING waited_ns > 0
-        ORDER BY waited_ns DESC
-        LIMIT 10000
-    )
-)[transactions.trace_id]"""
-"""The time of a trace, for sorting: 0 for all but those of the window that waited longest. Clocks may differ."""
-
 _OF_TRANSACTION = (
     Field("duration", "time", "transactions.duration_ns"),
     Field("kind", "text", "transactions.name"),
@@ -54,7 +36,7 @@ _OF_TRANSACTION = (
     Field("loop.run", "time", "ifNull(transactions.loop_run_ns, 0)"),
     Field("loop.wait", "time", "ifNull(transactions.loop_wait_ns, 0)"),
     Field("queue.time", "time", "ifNull(transactions.queue_ns, 0)"),
-    Field("lock.time", "locks", _WAITED),
+    Field("lock.time", "locks", "-- include find/_waited.sql"),
     Field("memory.growth", "size", "transactions.peak_rss_growth_bytes"),
 )
 STARTED = Field("time", "time", "toUnixTimestamp64Nano(transactions.started_at)")

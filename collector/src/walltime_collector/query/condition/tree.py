@@ -23,7 +23,7 @@ class Field:
     sql: str
     """
     An expression over the table `transactions`, whose columns have its name, because queries have aliases like them.
-    Each `{}` is a bound parameter.
+    Each `{}` is a bound parameter. Of locks it is for sorting.
     """
     values: tuple[Value, ...] = ()
 

@@ -14,8 +14,8 @@ from ..queries import run
 from ..sampled import MOST_READ, sampled, transactions_about
 from ..scope import Scope
 from .answer import DigestedStatement
-from .over_time import MAX_TEXTS, StatementOverTime, sent_of, statement_over_time
-from .rank import digested, of_log
+from .over_time import MAX_TEXTS, StatementOverTime, statement_over_time
+from .rank import digested, of_log, sent_in
 
 _MAX_SENDERS = 100
 _MAX_PLACES = 50
@@ -116,7 +116,7 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
     in_log = of_log(scope, number)
     with ThreadPoolExecutor(2, "statement") as threads:
         logging = threads.submit(run, engine, "digest/server", **in_log, limit=1)
-        sent = sent_of(engine, scope, number)
+        sent = sent_in(engine, scope).get(number, ())
         texts = list(dict.fromkeys(str(row["text"]) for row in sent))[:MAX_TEXTS]
         kinds = list(dict.fromkeys(f"{row['service']}\t{row['name']}" for row in sent))
         over_time = threads.submit(statement_over_time, engine, charted or scope, number, None if charted else sent)
@@ -133,7 +133,7 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
                 "choose a longer time, or remove a filter; /statements lists those that are stored",
             )
         return StatementDetail(
-            statement=digested(sent, logged, max_senders=_MAX_SENDERS)[0],
+            statement=digested({number: sent}, logged, max_senders=_MAX_SENDERS)[0],
             texts=tuple(texts),
             over_time=over_time.result(),
             sample=sample,

@@ -11,7 +11,7 @@ from ...statements.fingerprint import of_template
 from ..queries import Row, run
 from ..sampled import run_sums
 from ..scope import Scope, Steps
-from .rank import MAX_ROWS, by_fingerprint, of_log
+from .rank import by_fingerprint, of_log, sent_in
 
 MAX_TEXTS = 500
 
@@ -37,16 +37,6 @@ class StatementOverTime:
     sums: tuple[StatementStep, ...]
 
 
-def sent_of(engine: Engine, scope: Scope, number: int) -> Sequence[Row]:
-    """
-    The rows of queries/digest/application.sql of the statement whose fingerprint has this id.
-
-    Raises:
-        EngineUnavailable: The engine cannot answer now.
-    """
-    return by_fingerprint(run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)).get(number, ())
-
-
 def statement_over_time(
     engine: Engine, scope: Scope, number: int, sent: Sequence[Row] | None = None
 ) -> StatementOverTime:
@@ -54,12 +44,12 @@ def statement_over_time(
     One statement, from both its ends.
 
     Args:
-        sent: What `sent_of` returned for this scope, if it is known.
+        sent: What `sent_in` has of it in this scope, if it is known.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    sent = sent_of(engine, scope, number) if sent is None else sent
+    sent = sent_in(engine, scope).get(number, ()) if sent is None else sent
     steps = Steps.of(scope, sum(row["calls"] for row in sent))
     logged = run(engine, "digest/server_steps", **of_log(scope, number), step_s=steps.step_s)
     (answer,) = _over_time(engine, scope, steps, {number: sent}, logged)
@@ -73,10 +63,9 @@ def statements_over_time(engine: Engine, scope: Scope, most: int) -> tuple[State
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    rows = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
-    sent = by_fingerprint(rows)
+    sent = sent_in(engine, scope)
     shown = sorted(sent, key=lambda number: -sum(row["time_ns"] for row in sent[number]))[:most]
-    steps = Steps.of(scope, sum(row["calls"] for row in rows))
+    steps = Steps.of(scope, sum(row["calls"] for rows in sent.values() for row in rows))
     return tuple(_over_time(engine, scope, steps, {number: sent[number] for number in shown}))
 
 

@@ -16,7 +16,7 @@ from ..scope import Filters, Scope
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
 from .meant import meant
 
-MAX_ROWS = 20_000
+_MAX_ROWS = 20_000
 _MAX_SENDERS = 10
 
 
@@ -37,9 +37,9 @@ def digest_of(
         EngineUnavailable: The engine cannot answer now.
     """
     with ThreadPoolExecutor(2, "digest") as threads:
-        logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=MAX_ROWS)
+        logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=_MAX_ROWS)
         reading_first = threads.submit(run, engine, "digest/first")
-        sent = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
+        sent = sent_in(engine, scope)
         logged, (first,) = logging.result(), reading_first.result()
     statements = digested(sent, logged, first_us=first["first_us"])
     total_ns = sum(each.total_ns for each in statements)
@@ -57,13 +57,34 @@ def digest_of(
         service=scope.filters.service,
         all_statements=len(statements),
         total_ns=total_ns,
-        client_ns=sent[0]["all_time_ns"] if sent else 0,
+        client_ns=next(iter(sent.values()))[0]["all_time_ns"] if sent else 0,
         server_ns=logged[0]["all_time_ns"] if logged else 0,
         entries=logged[0]["all_entries"] if logged else 0,
         statements=tuple(statements[:limit]),
         statement=statement,
         unsent_ns=unsent_ns,
     )
+
+
+def statements(engine: Engine, scope: Scope) -> tuple[DigestedStatement, ...]:
+    """
+    Statements as the applications measured them, the one with the most time first.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    found = digested(sent_in(engine, scope.aligned()), ())
+    return tuple(sorted(found, key=lambda each: (-each.total_ns, each.fingerprint_id)))
+
+
+def sent_in(engine: Engine, scope: Scope) -> dict[int, list[Row]]:
+    """
+    The rows of queries/digest/application.sql of a Scope, by the id of the fingerprint.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    return by_fingerprint(run_sums(engine, "digest/application", **scope.divided(), limit=_MAX_ROWS))
 
 
 def by_fingerprint(sent: Iterable[Row]) -> dict[int, list[Row]]:
@@ -75,13 +96,12 @@ def by_fingerprint(sent: Iterable[Row]) -> dict[int, list[Row]]:
 
 
 def digested(
-    sent: Sequence[Row], logged: Sequence[Row], *, first_us: int = 0, max_senders: int = _MAX_SENDERS
+    sent: Mapping[int, Sequence[Row]], logged: Sequence[Row], *, first_us: int = 0, max_senders: int = _MAX_SENDERS
 ) -> list[DigestedStatement]:
-    """Combine rows of queries/digest/application.sql and server.sql, in no order."""
-    texts, entries = by_fingerprint(sent), {row["fingerprint_id"]: row for row in logged}
-    found = []
-    for number in dict.fromkeys([*texts, *entries]):
-        rows, entry = texts.get(number, []), entries.get(number)
+    """Combine what `sent_in` returns with rows of queries/digest/server.sql, in no order."""
+    entries, found = {row["fingerprint_id"]: row for row in logged}, []
+    for number in dict.fromkeys([*sent, *entries]):
+        rows, entry = sent.get(number, ()), entries.get(number)
         client, server = _client(rows), from_row(ServerView, entry) if entry else None
         senders = _senders(rows, entry)
         found.append(

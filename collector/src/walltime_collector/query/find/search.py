@@ -91,8 +91,8 @@ def ended(engine: Engine, filters: Filters, *, within_s: int, now_ns: int, limit
     """
     key, from_ns = _Key.read(after) if after else None, now_ns - within_s * 10**9
     scope = Scope(Window(from_ns - _LONGEST_NS, now_ns + _LONGEST_NS), filters)
-    behind = {"ended_from_ns": key.value if key else from_ns, "after_span": key.span if key else ""}
-    rows = run(engine, "find/ended", **scope.parameters(), **behind, limit=limit + 1)
+    from_key, span = (key.value, key.span) if key else (from_ns, "")
+    rows = run(engine, "find/ended", **scope.parameters(), ended_from_ns=from_key, after_span=span, limit=limit + 1)
     return _page(engine, Window(from_ns, now_ns), "end", rows, limit)
 
 

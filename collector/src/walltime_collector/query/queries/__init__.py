@@ -13,7 +13,7 @@ from ..condition.parse import parse, sort_field
 from ..condition.sql import bound
 
 Row = Mapping[str, Any]
-_INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
+_INCLUDE = re.compile(r"^ *-- include (\S+)\.sql$", re.MULTILINE)
 CONDITIONS = {"where": "-- where\n", "when": "-- when\n", "value": "-- value\n"}
 """The lines for conditions: of Filters.where in _filters.sql, of `why` in why/_compared.sql, in why/evidence/."""
 SORT = "-- sort\n"
@@ -31,6 +31,10 @@ _S = 1_000_000_000
 def query_text(name: str) -> str:
     """The text of <name>.sql (`show/calls`), with the files that its `-- include` lines name put in their place."""
     text = (files(__package__) / f"{name}.sql").read_text("utf-8")
+    return _with_included(text)
+
+
+def _with_included(text: str) -> str:
     return _INCLUDE.sub(lambda include: query_text(include[1]).rstrip(), text)
 
 
@@ -83,7 +87,7 @@ def _composed(name: str, parameters: dict[str, Parameter]) -> tuple[str, Mapping
         if condition := parameters.pop(parameter, ""):
             sql = sql.replace(line, f"AND ({bound(parse(str(condition)), values)})\n")
     if sort := parameters.pop("sort", ""):
-        sql = sql.replace(SORT, f"{bound(sort_field(str(sort)), values)}\n")
+        sql = _with_included(sql.replace(SORT, f"{bound(sort_field(str(sort)), values)}\n"))
     return sql, {**parameters, **values}
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ...clickhouse.engine import Engine
 from ...errors import NotStored
 from ...format import printable
-from ..answers import from_row
+from ..answers import Target, from_row
 from ..components import Sums
 from ..queries import Row
 from ..sampled import run_sums
@@ -19,6 +19,9 @@ from .requested import requested
 
 _MAX_SERVERS = 2_000
 _MAX_USERS = 100
+_MAX_TARGETS = 1_000
+_STEP_S = 86_400 * 7
+"""Where no steps are wanted."""
 
 
 def servers(engine: Engine, scope: Scope) -> Servers:
@@ -83,6 +86,18 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
         sample,
         texts,
     )
+
+
+def targets(engine: Engine, scope: Scope) -> tuple[Target, ...]:
+    """
+    Components on their servers, the one with the most time first, at most _MAX_TARGETS.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    params = scope.aligned().divided(_STEP_S)
+    rows = run_sums(engine, "servers/steps", **params, address="", limit=_MAX_TARGETS)
+    return tuple(from_row(Target, row) for row in rows)
 
 
 def _totals(engine: Engine, scope: Scope) -> Row:

@@ -13,10 +13,10 @@ COUNTERS = {"time_ns": "time", "per_call_ns": "time per call"}
 _LEAST_RATIO, _MOST_RATIO = 0.01, 10_000
 
 
-def percentile(quantile: float, others: int) -> str:
+def percentile(quantile: float, others: int, least: str = "the fastest", most: str = "the slowest") -> str:
     """`p37`, `p99.2`, `the slowest`: rounded down, with as many digits as so many others support."""
     if quantile in (0, 1):
-        return "the slowest" if quantile else "the fastest"
+        return most if quantile else least
     digits = 0 if others < 200 or 0.01 <= quantile < 0.99 else 2 if others >= 20_000 and quantile > 0.999 else 1
     scale = 10**digits
     return f"p{math.floor(quantile * 100 * scale + 1e-6) / scale:.{digits}f}"
@@ -44,13 +44,6 @@ def ratio(unusual: Unusual) -> str:
     if unusual.ratio is None or not _LEAST_RATIO <= unusual.ratio <= _MOST_RATIO:
         return ""
     return f"{count(float(f'{unusual.ratio:.2g}'))}×"
-
-
-def extreme(unusual: Unusual, others: int) -> str:
-    """`p99.8`, or `highest` and `lowest`."""
-    if unusual.quantile in (0, 1):
-        return "highest" if unusual.quantile else "lowest"
-    return percentile(unusual.quantile, others)
 
 
 def rare_sentence(rare: Rare) -> str:

@@ -2,7 +2,7 @@
 Whether more calls of a component follow lost lookups of a cache: the evidence is inside of transactions.
 
 Two things that change at the same time may be unrelated. Two estimates say how many calls a lost lookup brings: kept
-calls (what stands behind lookups of a transaction that lost, and behind those that hit) and bills (transactions that
+calls (what stands behind lookups that lost, and behind those that hit) and bills (transactions that
 look up as many keys, at the same time, in the same version). Both compare only where nothing else changed, and those
 that are precise must agree.
 """
@@ -138,7 +138,9 @@ def follow(component: str, change: float, of: Transactions) -> tuple[float, bool
     """How many of the additional calls follow lost lookups; the most careful estimate decides whether they are why."""
     factor = of.lost_more.size / change
     found: list[Estimate] = []
-    for estimates in (*_in_bills(component, of), _in_kept(component, of, is_inside=True)), (_in_kept(component, of),):
+    sides = [*zip(of.sides, (row["version"] for row in of.rows), strict=True)]
+    inside = [_in_kept(component, of, each) for each in (range(len(of.rows)), sides)]
+    for estimates in (*_in_bills(component, of), *inside), (_in_kept(component, of),):
         # across sides only where one loses all lookups, and the other none
         found = found or [each for each in estimates if each.error <= _PRECISE / factor]
     if not found:
@@ -171,11 +173,12 @@ def _in_bills(component: str, of: Transactions) -> Iterator[Estimate]:
             yield slope(lost, np.array(calls, float), _labels([*zip(alike, values, strict=True)]), clusters)
 
 
-def _in_kept(component: str, of: Transactions, *, is_inside: bool = False) -> Estimate:
+def _in_kept(component: str, of: Transactions, alike: Sequence[object] = ()) -> Estimate:
     """
-    Behind lookups of one prefix and number of keys, inside of transactions; or of all, until their value is stored.
+    Behind lookups of one prefix and number of keys; statements often behind hits do not count: they are sent anyway.
 
-    Statements that are often behind hits do not count: they are sent anyway.
+    Args:
+        alike: Of each transaction what is compared apart; without it, only calls until the value is stored count.
     """
     if len({each.transaction for each in of.behind}) < SUPPORT:
         return Estimate(0.0)
@@ -190,15 +193,15 @@ def _in_kept(component: str, of: Transactions, *, is_inside: bool = False) -> Es
 
     calls = [
         sum(
-            called == component and (is_inside or is_stored) and is_counted(each.prefix, text)
+            called == component and (alike or is_stored) and is_counted(each.prefix, text)
             for called, text, is_stored in each.calls
         )
         for each in of.behind
     ]
     lost = np.array([each.lost for each in of.behind], float)
     rows = np.array([each.transaction for each in of.behind], np.int64)
-    alike = [(each.prefix, each.keys, is_inside and each.transaction) for each in of.behind]
-    return slope(lost, np.array(calls, float), _labels(alike), rows)
+    groups = [(each.prefix, each.keys, alike[each.transaction] if alike else 0) for each in of.behind]
+    return slope(lost, np.array(calls, float), _labels(groups), rows)
 
 
 def _labels(values: Sequence[object]) -> Labels:
