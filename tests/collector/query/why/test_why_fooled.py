@@ -178,3 +178,18 @@ def test_what_single_transactions_carry_is_read_from_the_tables(shop: Shop) -> N
     for name, number in finding.evidence.numbers.items():
         side, _, column = name.partition("_")
         assert float(rows[side][column]) == pytest.approx(number, rel=1e-6)
+
+
+def test_the_slowest_of_one_bad_minute_are_explained_by_what_they_have_in_common(shop: Shop) -> None:
+    """As in the demo, a minute after the restart: all slow ones are neighbours, and all of them miss."""
+
+    def calls(at: int) -> Calls:
+        made: list[tuple[str, float, dict[str, Value]]] = [query("SELECT * FROM product", shop.about(2))]
+        for key in range(10):
+            is_hit = shop.random.random() < (0.05 if at >= 830 else 0.99)
+            made.append(get(is_hit=is_hit))
+            made += [] if is_hit else [query(f"SELECT * FROM part{key}", shop.about(2))]
+        return made
+
+    why = shop.why(shop.many(900, 15, 0.9, calls))
+    assert "because memcache.get on 10.0.0.11:11211 hits" in why.headline

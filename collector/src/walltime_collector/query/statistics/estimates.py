@@ -150,7 +150,11 @@ def slope(x: Sums, y: Sums, groups: NDArray[np.int64], clusters: NDArray[np.int6
     weights = np.bincount(clusters, inside_x * inside_x)
     whole, freedom = float(weights.sum()), effective(weights) - 1
     if freedom < _FEWEST_CLUSTERS - 1:
-        return Estimate(0.0)
+        if np.count_nonzero(weights) <= _FEWEST_CLUSTERS:
+            return Estimate(0.0)
+        # one moment at which x jumps outweighs all others: without it; x alone chooses what is left out
+        left = clusters != weights.argmax()
+        return slope(x[left], y[left], groups[left], clusters[left])
     size = float(inside_x @ inside_y) / whole
     residuals = np.bincount(clusters, inside_x * (inside_y - size * inside_x))
     return Estimate(size, math.sqrt(float(residuals @ residuals) * (1 + 1 / freedom)) / whole, freedom)

@@ -105,7 +105,9 @@ def observed(rows: Sequence[Row], behind: Sequence[Behind] = (), *, is_one_time:
     rows = sorted(rows, key=lambda row: (row["is_slow"] and not is_one_time, row["started_ns"]))
     is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
     sides = is_slow * (not is_one_time)
-    more = slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(sides, *_CLUSTERS))
+    # the slowest are often of one moment, which is no reason to doubt what they have in common
+    clusters = np.arange(len(rows)) if is_one_time else _stretches(sides, *_CLUSTERS)
+    more = slope(is_slow, lost, np.zeros(len(rows), np.int64), clusters)
     return Transactions(rows, sides, more, behind)
 
 
