@@ -59,7 +59,8 @@ def test_queries_that_only_change_at_the_same_time_are_not_blamed_on_the_cache(
 ) -> None:
     answer = compared(engine, store, SAME_TIME[page], kept=kept)
     assert "because" not in " ".join(answer.sentences)
-    assert f"; at the same time memcache.get on {ONE} hits " in of_queries(answer)
+    if "by_tenant" not in page:  # there other requests came, which is said first and can be all of it
+        assert f"; at the same time memcache.get on {ONE} hits " in of_queries(answer)
 
 
 def test_of_queries_with_two_causes_those_that_follow_misses_are_counted(engine: Engine, store: Store) -> None:
