@@ -133,6 +133,13 @@ def test_values_without_any_spread_are_judged(usual: list[float], slow: list[flo
     assert judged.is_chance is (usual[0] == slow[0])
 
 
+def test_too_few_blocks_to_know_how_they_vary_are_chance() -> None:
+    """Else an interval without end would be in an answer, which is no JSON."""
+    judged = compare(np.array([[10.0, 100.0]] * 64), np.array([[30.0, 3000.0], [1.0, 1.0]]))
+    assert judged.is_chance
+    assert judged.p_value == 1.0
+
+
 @pytest.mark.parametrize(("values", "size", "counts"), [(10, 1, [1] * 10), (10, 4, [5, 5]), (3, 10, [3])])
 def test_blocks_hold_about_equally_many(values: int, size: int, counts: list[int]) -> None:
     cut = blocks(np.ones(values), size)

@@ -97,7 +97,8 @@ def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float =
     difference = now.minus(before)
     size, error = difference.size, difference.error
     reach = math.hypot(_student(_INTERVAL, difference.freedom) * error, 2 / 3 * drift)
-    return Tested(size, _p_value(usual, slow), drift, trend, error, size - reach, size + reach, level)
+    p_value = _p_value(usual, slow) if math.isfinite(error) else 1.0  # too few blocks to know how they vary
+    return Tested(size, p_value, drift, trend, error, size - reach, size + reach, level)
 
 
 def _mean(group: Blocks) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -116,8 +117,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         p_value=tested.p_value if tested else None,
         calls_p_value=calls.p_value if calls else None,
         drift_ns=tested.drift if tested else None,
-        low_ns=typical_ns + tested.low - tested.difference if tested else None,
-        high_ns=typical_ns + tested.high - tested.difference if tested else None,
+        low_ns=typical_ns + tested.low - tested.difference if tested and math.isfinite(tested.error) else None,
+        high_ns=typical_ns + tested.high - tested.difference if tested and math.isfinite(tested.error) else None,
         components=like.components,
         targets=like.targets,
         statements=like.statements,
