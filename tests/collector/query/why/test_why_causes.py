@@ -172,6 +172,18 @@ def test_most_of_it_is_in_a_statement_only_when_it_has_most_of_it(reading: Readi
     assert "most of it" not in split(reading, MORE_QUERIES, statements=(rest,))[0]
 
 
+def test_one_statement_that_is_a_little_slower_is_named_where_the_others_are_as_usual(reading: Reading) -> None:
+    part = line("mysql.query", queries(400), Sums(400, 424 * MS), "")
+    slower = line("mysql.query", queries(100), Sums(100, 124 * MS), statement="SELECT 1 FROM reviews")
+    others = [line("mysql.query", queries(100), queries(100), statement=f"SELECT {at}") for at in range(3)]
+    (cause,) = find(replace(reading, components=(part,), statements=(slower, *others)))
+    assert cause.statements == (slower,)
+    alike = [line("mysql.query", queries(100), Sums(100, 120 * MS), statement=f"SELECT {at}") for at in range(3)]
+    part = line("mysql.query", queries(400), Sums(400, 484 * MS), "")
+    (cause,) = find(replace(reading, components=(part,), statements=(slower, *alike)))
+    assert cause.statements == ()
+
+
 def test_everything_is_slower_only_without_something_new_that_has_the_difference() -> None:
     alike = [line(each, queries(100, 3 * MS), queries(100, 6 * MS)) for each in ("mysql.query", "view", "http.request")]
     assert everything_is_slower(alike) == 2.0

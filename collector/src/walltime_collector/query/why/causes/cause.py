@@ -169,7 +169,8 @@ def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contributio
     """Whether the others became slower by about the same factor as those with most of the change."""
     rest = [each.pace or 1.0 for each in parts if each not in carrying and each.usual.calls]
     mine = [each.pace or 1.0 for each in carrying]
-    return bool(rest and mine) and _is_usual((sum(rest) / len(rest)) / (sum(mine) / len(mine)))
+    more, others = (sum(each) / len(each) - 1 if each else 0.0 for each in (mine, rest))
+    return others * math.copysign(1, more) >= _MOST * abs(more) > 0
 
 
 def _is_steady(part: Contribution, *, is_slower: bool) -> bool:
