@@ -17,6 +17,7 @@ from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.top import top_of
 from walltime_collector.query.windows import Window
 
+from tests.collector.conftest import Stored as VisitedShop
 from tests.collector.query.diff.simulated import MS, Changed, S, insert, rows
 
 CHANGES = {
@@ -218,3 +219,14 @@ def test_a_wrong_question_is_refused(wrong: dict[str, str], where: str) -> None:
     with pytest.raises(BadParameter) as refused:
         sides(10**18, Filters(), **wrong)  # type: ignore[arg-type]
     assert refused.value.where == where
+
+
+def test_a_kind_that_is_in_no_slice_that_was_read_is_new_without_certainty(engine: Engine, shop: VisitedShop) -> None:
+    """Moments beside minutes: their slices are so short that only every n-th of the long side is read."""
+    first_ns, last_ns = (choose(each.started_ns for each in shop.sent) for choose in (min, max))
+    of_shop = Filters(service="shop")
+    for tenths in range(2, 40, 3):
+        at_ns = last_ns - tenths * S // 10
+        sides = Scope(Window(first_ns, at_ns), of_shop), Scope(Window(at_ns, last_ns + 1), of_shop)
+        one_sided = [each for each in diff(engine, *sides, last_ns).kinds if each.change in ("new", "gone")]
+        assert all(0 <= (each.p_value or 0) <= 1 for each in one_sided)

@@ -36,7 +36,7 @@ class Slices:
     length_ns: int
     slice_ns: int
     bounds_ns: Mapping[Name, int]
-    """Transactions of a kind that are longer are single ones (statistics.tails.py); the same on both sides."""
+    """Transactions of a kind that are longer are single ones (statistics/tails.py); the same on both sides."""
 
     def counted(self, name: Name, counted: Counted) -> Blocks:
         """How many transactions of a kind each slice has, and their sum."""
@@ -52,8 +52,8 @@ class Slices:
         return int(singles), float(total_ns / max(transactions, 1) - typical_ns)
 
     def absent(self, name: Name, length_ns: int) -> float:
-        """In how much of its time a window of this length has none of a kind."""
-        starts_ns = self.kinds[name][:, 0] * self.slice_ns
+        """In how much of its time a window of this length has none of a kind, which may be in no slice that was read."""
+        starts_ns = self.kinds.get(name, _NONE)[:, 0] * self.slice_ns
         gaps_ns = np.diff(np.concatenate([[-self.slice_ns], starts_ns, [self.length_ns]])) - self.slice_ns
         return float(np.maximum(gaps_ns - length_ns, 0).sum() / max(self.length_ns - length_ns, 1))
 
