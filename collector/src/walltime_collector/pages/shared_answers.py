@@ -63,7 +63,7 @@ class Explanations:
 
     def period_s(self, window: Window) -> int:
         """How long an answer about it is shared: longer where very many transactions are counted, once a minute."""
-        if window.end_ns - window.start_ns < _LONG_S * _S:
+        if window.length_ns < _LONG_S * _S:
             return PERIOD_S
         minutes = tuple(ns // (60 * _S) for ns in (window.start_ns, window.end_ns, time.time_ns()))
         transactions = self._sizes.get(minutes, lambda: transactions_about(self._engine, Scope(window)))

@@ -34,6 +34,10 @@ class Window:
         """How long it is."""
         return self.end_ns - self.start_ns
 
+    def apart(self, other: Window) -> float:
+        """The distance of the middles, in lengths of this one."""
+        return abs(other.start_ns + other.end_ns - self.start_ns - self.end_ns) / 2 / max(self.length_ns, 1)
+
 
 @dataclass(frozen=True)
 class Comparison:

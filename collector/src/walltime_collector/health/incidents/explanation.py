@@ -12,7 +12,6 @@ from ...query.queries import run
 from ...query.scope import Filters
 from ...query.why.answer import Cost, Why
 from ...query.why.explain import explain_kind
-from ...query.why.sample import sample
 from ...query.windows import Comparison, Window
 from .current import Current
 
@@ -59,7 +58,7 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
     filters = Filters(service=incident.kind.service, kind=incident.kind.name)
     compared = Comparison(Window(incident.started_s * _S, incident.ended_s * _S), incident.usual)
     try:
-        why = explain_kind(engine, filters, compared, sample(engine, filters, compared))
+        why = explain_kind(engine, filters, compared)
     except (BadParameter, NotStored, QueryFailed):
         return False
     incident.explained_s = now_s

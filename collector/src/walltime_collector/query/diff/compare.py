@@ -19,6 +19,7 @@ from ..statistics.multiple import holm
 from ..statistics.tails import are_notable
 from ..top import top_of
 from ..why.arithmetic import Totals, contributions
+from ..why.durations import LONGEST_NS
 from ..why.explain import SMALL
 from ..windows import between
 from .answer import Change, Diff, KindDifference, Numbers, Part, Side
@@ -27,7 +28,6 @@ from .slices import Counted, Name, Slices, blocks, read_slices
 _MOST_KINDS = 1_000
 _TESTS = 3
 """Of each kind: typical times, the part that failed, and single transactions."""
-_LONGEST_NS = 2**63
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,8 @@ def judged(kinds: Mapping[Name, Sides], counted: Counted) -> dict[Name, Tested]:
     found = {}
     for name, sides in kinds.items():
         usual, now = (each.scope.window for each in sides)
-        apart = abs(now.start_ns + now.end_ns - usual.start_ns - usual.end_ns) / 2 / max(usual.length_ns, 1)
         if pair := blocks(*(each.slices.counted(name, counted) for each in sides)):
-            found[name] = compare(*pair, apart)
+            found[name] = compare(*pair, usual.apart(now))
             if counted != "typical":
                 found[name] = replace(found[name], p_value=max(found[name].p_value, _exact(*pair)))
     return found
@@ -124,7 +123,7 @@ def _difference(
     typical, singles, failed = (each.get(name) for each in tests)
     usual, now = (each.kinds.get(name) for each in timed)
     (singles_before, before_ns), (singles_now, after_ns) = (each.slices.singles(name) for each in timed)
-    single_ns, bound_ns = 0.0, _LONGEST_NS
+    single_ns, bound_ns = 0.0, LONGEST_NS
     added_ns = after_ns - before_ns
     if usual and now and typical and singles and are_notable(singles, added_ns, typical.difference, usual.mean_ns):
         single_ns, bound_ns = added_ns, timed[0].slices.bounds_ns[name]
@@ -177,7 +176,7 @@ def _part(part: Tested | None) -> tuple[Part, float | None]:
     return "more" if part.difference > 0 else "fewer", part.p_value
 
 
-def _sql(scope: Scope, name: Name, bound_ns: int = _LONGEST_NS, *, with_failed: bool = True) -> str:
+def _sql(scope: Scope, name: Name, bound_ns: int = LONGEST_NS, *, with_failed: bool = True) -> str:
     of_kind = replace(scope, filters=replace(scope.filters, service=name[0], kind=name[1]))
     return written("diff/kind", **of_kind.parameters(), bound_ns=bound_ns, with_failed=with_failed)
 

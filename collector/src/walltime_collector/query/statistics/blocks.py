@@ -3,12 +3,12 @@ Tests whether two groups of transactions differ in a mean or a share, from sums 
 
 Response times have heavy tails and neighbours are alike, so neither transactions nor raw sums can be compared:
 
-- Blocks are exchanged, not transactions, and are joined until neighbours are not correlated by rank any more. The
+- Blocks are exchanged, not transactions, and are joined while neighbours are correlated, by rank or by value. The
   p-value is that of a permutation test of blocks, by the normal approximation of its distribution.
   P. Good, "Permutation, Parametric and Bootstrap Tests of Hypotheses" (2005), chapter 3.
 - What the usual time does by itself for longer than a block (a busy machine, the time of day) is a variance component
-  between stretches: a difference has to be large beside it as well. DerSimonian and Laird, Controlled Clinical Trials 7
-  (1986), by the median, which one bad stretch does not change.
+  between stretches, where it is significant: a difference has to be large beside it as well. DerSimonian and Laird,
+  Controlled Clinical Trials 7 (1986). A trend explains what goes on in its direction.
 - The interval is Student's, of a ratio of sums over clusters. W. Cochran, "Sampling Techniques" (1977), 6.3.
 """
 
@@ -53,9 +53,9 @@ class Tested:
     difference: float
     p_value: float
     drift: float
-    """The standard deviation of parts of the usual time that are as long as the slow side, beyond their own chance."""
+    """What the ups and downs of the usual time can make of a difference: see _drift; 0 when they are chance."""
     trend: float
-    """What the usual time would have become by now, had its trend gone on; 0 without one."""
+    """By how much the usual time would have changed by now, had its trend gone on; 0 without one."""
     error: float
     """The standard error of the difference."""
     low: float

@@ -86,9 +86,7 @@ def read(engine: Engine, params: Mapping[str, Parameter], compared: Comparison) 
         usual, slow = slow.those(~is_slow), slow.those(is_slow)
     if not (len(usual.durations_ns) and len(slow.durations_ns)):
         return bool(len(usual.durations_ns)), bool(len(slow.durations_ns))
-    length_ns = max(compared.usual.end_ns - compared.usual.start_ns, 1)
-    middles_ns = [(each.start_ns + each.end_ns) / 2 for each in (compared.usual, compared.slow)]
-    apart = abs(middles_ns[1] - middles_ns[0]) / length_ns
+    apart = compared.usual.apart(compared.slow)
     return _judged(usual, slow, threshold_ns, apart, is_tested=compared.slowest_percent is None)
 
 

@@ -89,7 +89,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         drilling = threads.submit(reading.drilled)
         sampling = threads.submit(_lines, reading)
         examples = [threads.submit(_examples, reading, is_slow=is_slow) for is_slow in (False, True)]
-        very_long = threads.submit(singles, engine, params, took)
+        very_long = threads.submit(singles, reading, took)
         by_value = search.find(reading)
         of_sample = None if of is ALL else sampled(engine, filters, compared, of, by_value.errors)
     like = drilling.result()
@@ -102,6 +102,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     usual, slow = _whole(reading.usual, took.usual), _whole(reading.slow, took.slow)
     difference_ns, tested = slow.mean_ns - usual.mean_ns, took.typical
     typical_ns = reading.difference_ns if took.bound_ns < LONGEST_NS else difference_ns
+    sure = tested if tested and math.isfinite(tested.error) else None
     answer = Why(
         service=filters.service,
         name=filters.kind,
@@ -117,8 +118,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         p_value=tested.p_value if tested else None,
         calls_p_value=calls.p_value if calls else None,
         drift_ns=tested.drift if tested else None,
-        low_ns=typical_ns + tested.low - tested.difference if tested and math.isfinite(tested.error) else None,
-        high_ns=typical_ns + tested.high - tested.difference if tested and math.isfinite(tested.error) else None,
+        low_ns=typical_ns + sure.low - sure.difference if sure else None,
+        high_ns=typical_ns + sure.high - sure.difference if sure else None,
         components=like.components,
         targets=like.targets,
         statements=like.statements,

@@ -53,6 +53,17 @@ class Reading:
         """
         return Evidence(written(f"why/evidence/{name}", **{**self.params, **more}), numbers, traces)
 
+    def sides(self, name: str, **more: Parameter) -> tuple[Row, Row] | None:
+        """
+        What the statement of `evidence` finds: the rows of usual and slow; None when a side has no transaction.
+
+        Raises:
+            EngineUnavailable, QueryFailed: No answer.
+        """
+        rows = run(self.engine, f"why/evidence/{name}", **{**self.params, **more})
+        by_side = {row["side"]: row for row in rows}
+        return (by_side["usual"], by_side["slow"]) if len(by_side) == 2 else None
+
     def drilled(self) -> Reading:
         """
         With its components once more, by server and by statement.

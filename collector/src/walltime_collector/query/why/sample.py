@@ -11,6 +11,7 @@ from ..queries import run
 from ..scope import Filters, Scope
 from ..windows import Comparison, Window
 from .answer import Sampled
+from .durations import LONGEST_NS
 
 _ENOUGH = 25_000
 """Transactions of a side; their mean is known to 1.9 % when the standard deviation is three times the mean."""
@@ -45,7 +46,7 @@ def sample(
     """
     name = "why/count_minutes" if filters.are_in_minutes else "why/count"
     windows = compared.parameters()
-    rows = run(engine, name, **filters.parameters(), **windows, threshold_ns=0, bound_ns=2**63 - 1, minutes=())
+    rows = run(engine, name, **filters.parameters(), **windows, threshold_ns=0, bound_ns=LONGEST_NS, minutes=())
     counts = {int(row["minute_s"]): int(row["transactions"]) for row in rows}
     slow, slow_of = _some(compared.slow, counts, enough, least)
     usual, usual_of = _some(compared.usual, counts, enough, least)

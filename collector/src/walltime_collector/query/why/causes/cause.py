@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...components import SQL
-from ...queries import Row, run
+from ...queries import Row
 from ...statistics import CHANCE
 from ...statistics.estimates import difference
 from ..answer import Contribution
@@ -69,10 +69,9 @@ def find(reading: Reading) -> tuple[Cause, ...]:
         if causes and (explained >= _CARRIES * whole or abs(part.difference_ns) < _NOTABLE * whole):
             break
         explained += abs(part.difference_ns)
-        of_part = {**reading.params, "component": part.component}
-        rows = {row["side"]: row for row in run(reading.engine, "why/evidence/component", **of_part)}
-        if not _is_chance(reading, rows, "time"):
-            causes.append(_cause(part, reading, rows))
+        both = reading.sides("component", component=part.component)
+        if not _is_chance(reading, both, "time"):
+            causes.append(_cause(part, reading, both))
     transactions = because.read(reading) if any(each.has_more_calls for each in causes) else None
     return tuple(
         replace(each, lookups=because.lookups(each.part, reading, transactions)) if each.has_more_calls else each
@@ -105,19 +104,19 @@ def fails_more(part: Contribution) -> bool:
     return slow >= 0.01 + 2 * usual
 
 
-def _is_chance(reading: Reading, rows: Mapping[str, Row], what: Literal["time", "calls"]) -> bool:
+def _is_chance(reading: Reading, both: tuple[Row, Row] | None, what: Literal["time", "calls"]) -> bool:
     """Whether the mean of a component may differ by chance: of so many components, one does."""
-    if not reading.is_different or len(rows) < 2:
+    if not reading.is_different or not both:
         return False  # then chance explains the whole, and that is said
     column = "calls_per_transaction" if what == "calls" else "time_ns_per_transaction"
     usual, slow = (
-        (rows[side][column], rows[side][f"{what}_variance"], of.transactions)
-        for side, of in (("usual", reading.usual), ("slow", reading.slow))
+        (row[column], row[f"{what}_variance"], side.transactions)
+        for row, side in zip(both, (reading.usual, reading.slow), strict=True)
     )
     return difference(usual, slow).p_value * len(reading.components) >= CHANCE
 
 
-def _cause(part: Contribution, reading: Reading, rows: Mapping[str, Row]) -> Cause:
+def _cause(part: Contribution, reading: Reading, both: tuple[Row, Row] | None) -> Cause:
     sign = math.copysign(1, part.difference_ns)
     notable_ns = _NOTABLE_PART * abs(part.difference_ns)
     mine = [each for each in reading.targets if each.component == part.component]
@@ -130,10 +129,10 @@ def _cause(part: Contribution, reading: Reading, rows: Mapping[str, Row]) -> Cau
     carrying, statements = (_carriers(part, each, is_slower=is_slower, sign=sign) for each in (mine, sent))
     if len(statements) > _MAX_STATEMENTS or (is_slower and _is_everywhere(sent, statements)):
         statements = ()
-    usual_rows, slow_rows = (float(rows[side]["rows_per_call"]) if side in rows else 0.0 for side in ("usual", "slow"))
+    usual_rows, slow_rows = (float(row["rows_per_call"]) for row in both) if both else (0.0, 0.0)
     return Cause(
         part,
-        has_more and not _is_chance(reading, rows, "calls"),
+        has_more and not _is_chance(reading, both, "calls"),
         has_slower,
         targets=() if len(carrying) == len(mine) > 1 else carrying,
         steady_targets=tuple(each for each in mine if each not in carrying and _is_steady(each, is_slower=is_slower)),

@@ -16,7 +16,7 @@ from ..answer import Contribution, SampledLine
 from ..finding import Finding
 from ..reading import Reading
 from ..wording import as_long, joined, number, signed
-from .waits import KNOWN, numbers, sides, waited
+from .waits import KNOWN, numbers, waited
 
 GC = "python.gc"
 MAX_LINES = 200
@@ -51,7 +51,7 @@ def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
     if not reading.is_different or reading.difference_ns <= 0 or not (has_garbage or has_waited or are_calls_slower):
         return []
     # of one time, the processes are the same on both sides
-    shared = None if reading.compared.is_of_one_window else sides(reading, "interpreter")
+    shared = None if reading.compared.is_of_one_window else reading.sides("interpreter")
     words = "The garbage collector: {change}"
     if shared and (running := shared[1]["at_a_time"]) >= _SHARED:
         words += f", and it stops all threads of the process, in which {number(running)} transactions run at a time,"
@@ -105,7 +105,7 @@ def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine])
     """The time in no measured call: computing, waiting, or both, as far as samples or bounds of its CPU time tell."""
     before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
     words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
-    both = sides(reading, "computing")
+    both = reading.sides("computing")
     evidence = reading.evidence("computing", numbers(*both, "outside_ns", "cpu_ns")) if both else None
     if code := in_lines(part, lines):
         words += f", {code}"

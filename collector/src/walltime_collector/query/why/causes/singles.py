@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ....clickhouse.engine import Engine, Parameter
 from ....format import count, duration, plural, share
 from ...queries import run
 from ..answer import Singles
@@ -17,7 +16,7 @@ from ..wording import short, signed
 _MOSTLY = 0.5
 
 
-def singles(engine: Engine, params: Mapping[str, Parameter], durations: Durations) -> Singles | None:
+def singles(reading: Reading, durations: Durations) -> Singles | None:
     """
     Read what they spent their time on; None when there are none worth speaking of.
 
@@ -26,9 +25,9 @@ def singles(engine: Engine, params: Mapping[str, Parameter], durations: Duration
     """
     if durations.bound_ns == LONGEST_NS:
         return None
-    rows = {bool(row["is_slow"]): row for row in run(engine, "why/singles", **params)}
+    rows = {bool(row["is_slow"]): row for row in run(reading.engine, "why/singles", **reading.params)}
     usual, slow = durations.usual, durations.slow
-    is_about_slow = abs(slow.single_ns) >= abs(usual.single_ns) and True in rows
+    is_about_slow = abs(slow.single_ns) >= abs(usual.single_ns)
     side, row = (slow, rows[True]) if is_about_slow else (usual, rows[False])
     most, part = _most(row, float(side.durations_ns.sum() - side.typical_ns.sum()))
     component, _, address = most.partition("\t")

@@ -65,18 +65,12 @@ def findings(reading: Reading) -> list[Finding]:
 
 def waited(reading: Reading, query: str, mean_ns: float | None = 0) -> Waited | None:
     """What why/evidence/<query>.sql finds; None when it is unknown, as `mean_ns` is then, of too few, or chance."""
-    both = None if mean_ns is None else sides(reading, query)
+    both = None if mean_ns is None else reading.sides(query)
     if not both or any(row["transactions"] < SUPPORT or row["known"] < KNOWN for row in both):
         return None
     usual, slow = ((row["wait_ns"], row["variance"], row["transactions"]) for row in both)
     (p_value,) = holm([difference(usual, slow).p_value], _LOOKED_AT)
     return Waited(query, *both, p_value) if p_value < CHANCE else None
-
-
-def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
-    """The rows of why/evidence/<query>.sql: usual, slow."""
-    rows = {row["side"]: row for row in run(reading.engine, f"why/evidence/{query}", **reading.params)}
-    return (rows["usual"], rows["slow"]) if len(rows) == 2 else None
 
 
 def numbers(usual: Row, slow: Row, *columns: str) -> Mapping[str, float]:

@@ -29,7 +29,7 @@ def read(
         EngineUnavailable, QueryFailed: No answer.
     """
     windows = (("usual", reading.compared.usual), ("slow", reading.compared.slow))
-    lengths = {f"{side}_block_ns": max((each.end_ns - each.start_ns) // BLOCKS, 1) for side, each in windows}
+    lengths = {f"{side}_block_ns": max(each.length_ns // BLOCKS, 1) for side, each in windows}
     sums = np.zeros((values, 2, len(columns), BLOCKS))
     for row in run(reading.engine, f"why/dimensions/{query}", **{**reading.params, **lengths, **more}):
         block = min(int(row["block"]), BLOCKS - 1)
@@ -39,5 +39,5 @@ def read(
 
 def length(reading: Reading) -> float:
     """Of the usual side as a multiple of the slow one: in time or in transactions, whichever is less."""
-    usual, slow = (max(each.end_ns - each.start_ns, 1) for each in (reading.compared.usual, reading.compared.slow))
+    usual, slow = (max(each.length_ns, 1) for each in (reading.compared.usual, reading.compared.slow))
     return min(usual / slow, reading.usual.transactions / reading.slow.transactions)
