@@ -52,7 +52,7 @@ class Slices:
         return int(singles), float(total_ns / max(transactions, 1) - typical_ns)
 
     def absent(self, name: Name, length_ns: int) -> float:
-        """In how much of its time a window of this length has none of a kind, which may be in no slice that was read."""
+        """In how much of its time a window of this length has none of a kind, even one in no slice that was read."""
         starts_ns = self.kinds.get(name, _NONE)[:, 0] * self.slice_ns
         gaps_ns = np.diff(np.concatenate([[-self.slice_ns], starts_ns, [self.length_ns]])) - self.slice_ns
         return float(np.maximum(gaps_ns - length_ns, 0).sum() / max(self.length_ns - length_ns, 1))
