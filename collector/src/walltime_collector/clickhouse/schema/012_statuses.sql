@@ -13,9 +13,9 @@ ALTER TABLE transactions_1m{local}{on_cluster} ADD COLUMN IF NOT EXISTS status_5
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_statuses{on_cluster} TO transactions_1m{local} AS
 SELECT
-    toStartOfMinute(started_at) AS minute, service, name, version,
+    toStartOfMinute(started_at) AS minute, service, name,
     countIf(http_status < 500) AS status_4xx,
     countIf(http_status >= 500) AS status_5xx
 FROM {transactions}
 WHERE http_status >= 400 AND http_status < 600
-GROUP BY minute, service, name, version
+GROUP BY minute, service, name

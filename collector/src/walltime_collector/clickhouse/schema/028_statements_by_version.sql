@@ -22,7 +22,13 @@ ALTER TABLE count_statements{on_cluster} MODIFY QUERY
 {query:count_statements};
 
 ALTER TABLE count_statuses{on_cluster} MODIFY QUERY
-{query:count_statuses};
+SELECT
+    toStartOfMinute(started_at) AS minute, service, name, version,
+    countIf(http_status < 500) AS status_4xx,
+    countIf(http_status >= 500) AS status_5xx
+FROM {transactions}
+WHERE http_status >= 400 AND http_status < 600
+GROUP BY minute, service, name, version;
 
 CREATE VIEW IF NOT EXISTS statements_1d{on_cluster} AS
 SELECT
@@ -32,10 +38,15 @@ FROM statements_1m AS s
 GROUP BY day, service, name, version, text;
 
 ALTER TABLE statements_1d{on_cluster}
-    MODIFY COMMENT 'A row is a statement on a day: of one kind, in one version of its service. A view of statements_1m.';
+    MODIFY COMMENT 'A row is a statement on a day: of one kind, in one version of its service. A view of statements_1m.',
+    COMMENT COLUMN IF EXISTS day 'UTC',
+    COMMENT COLUMN IF EXISTS version 'of the service; empty when it reports none',
+    COMMENT COLUMN IF EXISTS transactions 'that sent it',
+    COMMENT COLUMN IF EXISTS time_ns 'of the calls, on the client',
+    COMMENT COLUMN IF EXISTS first_seen 'the first minute of the day';
 
 ALTER TABLE statements_1m{on_cluster}
-    COMMENT COLUMN IF EXISTS version 'of the service; empty for rows before it was stored';
+    COMMENT COLUMN IF EXISTS version 'of the service; empty when it reports none, and in rows of earlier collectors';
 
 ALTER TABLE transactions_1m{on_cluster}
-    COMMENT COLUMN IF EXISTS version 'of the service; empty for rows before it was stored'
+    COMMENT COLUMN IF EXISTS version 'of the service; empty when it reports none, and in rows of earlier collectors'
