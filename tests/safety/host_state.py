@@ -105,12 +105,13 @@ def main() -> None:
     expected = state()
     found["by configure"] = {} if instrumented else differences(before, expected)
     counted = 0
-    for n in range(10_000):
-        if n >= 1000 and walltime.counters().get("samples"):  # on a busy machine the sampler comes late
-            break
+    for n in range(1000):
         with walltime.transaction(f"work {n % 7}"), walltime.component("step"):
             until_ns = time.thread_time_ns() + (3_000_000 if n % 100 == 0 else 0)
             while time.thread_time_ns() < until_ns:
+                sum(range(50))
+            latest_s = time.monotonic() + 20  # on a busy machine the sampler comes late
+            while n == 999 and not walltime.counters().get("samples") and time.monotonic() < latest_s:
                 sum(range(50))
         counted += sys.getswitchinterval() != 0.004
     found["after the transactions"] = differences(expected, state())
