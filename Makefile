@@ -13,7 +13,7 @@ setup: .venv/ready
 .venv/ready: requirements/dev.txt sdk/pyproject.toml collector/pyproject.toml .ci/setup.sh
 	@PYTHON=$(PYTHON) sh .ci/setup.sh
 
-.venv/integrations: .venv/ready requirements/integrations.txt requirements/docs.txt
+.venv/integrations: .venv/ready requirements/integrations.txt requirements/docs.txt .ci/servers.sh
 	@PYTHON=$(PYTHON) sh .ci/setup.sh integrations
 
 ## demo          the shop, its servers, the collector and a load, until Ctrl-C (ONCE=1: ends by itself)
