@@ -7,7 +7,10 @@ name=$1
 suite=${name#*-}
 case $name in
 mysql-*) packages="mysql-server-core mysql-client-core" programs="sbin/mysqld bin/mysql" ;;
-mariadb-*) packages="mariadb-server-core mariadb-client-core" programs="sbin/mariadbd bin/mariadb-install-db bin/my_print_defaults bin/resolveip" ;;
+mariadb-*)
+    packages="mariadb-server-core mariadb-client-core"
+    programs="sbin/mariadbd bin/mariadb-install-db bin/my_print_defaults bin/resolveip"
+    ;;
 memcached-*) packages="memcached" programs="bin/memcached" ;;
 redis-*) packages="redis-server" programs="bin/redis-server" ;;
 valkey-*) packages="valkey-server" programs="bin/valkey-server" ;;
@@ -31,8 +34,9 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 echo "deb [signed-by=$keyring] $base $suite main" >"$folder/sources.list"
 : >"$folder/status" # nothing is installed: all that a package depends on comes too, the C library as well
 apt() {
-    apt-get -qq -o Dir::Etc::sourcelist="$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::State="$folder" \
-        -o Dir::State::status="$folder/status" -o Dir::Cache="$folder" -o APT::Sandbox::User=root \
+    apt-get -qq -o Dir::Etc::sourcelist="$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+        -o Dir::State="$folder" -o Dir::State::status="$folder/status" -o Dir::Cache="$folder" \
+        -o APT::Sandbox::User=root \
         -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@" >&2
 }
 echo "servers: fetching $name, once for this machine" >&2
@@ -40,7 +44,7 @@ apt update
 # shellcheck disable=SC2086 # a list of package names
 apt -d -y --no-install-recommends install $packages
 for package in "$folder"/archives/*.deb; do dpkg -x "$package" "$folder/root"; done
-rm -rf "$folder/lists" "$folder/archives" "$folder"/*cache.bin "$folder/root/usr/share/doc" "$folder/root/usr/share/perl"
+rm -rf "$folder/lists" "$folder/archives" "$folder"/*cache.bin "$folder"/root/usr/share/doc
 
 # Each program is a script that runs it with its own loader and libraries; Valkey has the name that it replaces.
 usr=$folder/root/usr
@@ -63,7 +67,8 @@ done
 if [ "$packages" != "${packages#mysql}" ]; then
     # initializing takes up to 30 s: each server of a test gets a copy
     "$folder/programs/mysqld" --no-defaults --initialize-insecure --datadir="$folder/data" --user="$(id -un)" \
-        --innodb-redo-log-capacity=8M --skip-innodb-doublewrite --secure-file-priv=NULL >"$folder/initialize.log" 2>&1 ||
+        --innodb-redo-log-capacity=8M --skip-innodb-doublewrite --secure-file-priv=NULL \
+        >"$folder/initialize.log" 2>&1 ||
         { tail -5 "$folder/initialize.log" >&2 && exit 1; }
     rm "$folder/data/auto.cnf" # its server_uuid: each copy is a server of its own
 fi
