@@ -40,7 +40,7 @@ TTL toDateTime(started_at) + INTERVAL 30 DAY
 SETTINGS {deduplication}, ttl_only_drop_parts = 1;
 
 {cluster_only} CREATE TABLE IF NOT EXISTS lock_waits{on_cluster} AS lock_waits_local
-ENGINE = Distributed({cluster}, {database}, 'lock_waits_local', cityHash64(server));
+ENGINE = Distributed({cluster}, {database}, 'lock_waits_local', cityHash64(trace_id));
 
 ALTER TABLE lock_waits{on_cluster}
     MODIFY COMMENT 'A row is a wait for a lock of a database: the statement that waited, and the one that held the lock. Query with FINAL.',
