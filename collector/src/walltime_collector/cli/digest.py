@@ -114,8 +114,8 @@ def _history(history: StatementHistory) -> Text:
         if each.version:
             service, version = printable(each.service), printable(each.version)
             words.append(f"   {service} {version}: {plural(each.calls, 'call')}", "not dim")
-    for each in history.new_since:
-        words.append(f"\n{wording.since_version(each)}", "not dim yellow")
+    for new in history.new_since:
+        words.append(f"\n{wording.since_version(new)}", "not dim yellow")
     for day in history.days[-_MAX_DAYS:]:
         words.append(f"\n{datetime.fromtimestamp(day.day_s, timezone.utc):%Y-%m-%d} ", "dim")
         words.append(", ".join(_of_day(day)), "not dim")

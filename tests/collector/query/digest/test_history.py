@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.format import iso_time
+from walltime_collector.query.advise.advise import advise
+from walltime_collector.query.diff.compare import diff
+from walltime_collector.query.diff.sides import sides
 from walltime_collector.query.digest.answer import NewSince, StatementHistory
 from walltime_collector.query.digest.history import history
 from walltime_collector.query.digest.new_since import new_since
 from walltime_collector.query.digest.rank import digest_of
-from walltime_collector.query.scope import Scope
+from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.statements.fingerprint import fingerprint, fingerprint_id
 
@@ -144,3 +147,40 @@ def test_a_statement_that_every_transaction_sends_is_new_after_twenty() -> None:
     for earlier, is_new in ((19, False), (20, True), (100_000, True)):
         whole = [{**row, "version": "1", "transactions": earlier}, {**row, "version": "2", "transactions": 2_000}]
         assert bool(new_since([{**row, "version": "2", "transactions": 2_000}], whole)) is is_new
+
+
+def test_diff_names_the_statements_of_one_version_only(engine: Engine, insert: Insert) -> None:
+    both, new, gone, rare = (f"SELECT {each} FROM diffed" for each in ("both", "new", "gone", "rare"))
+    insert("diffed", "2.0", 300, ago_s=1_800, **{both: 300, gone: 60})
+    insert("diffed", "2.1", 200, ago_s=900, **{both: 200, new: 50, rare: 3})
+    now_ns = time.time_ns()
+    versions = sides(now_ns, Filters(service="diffed"), versions=("2.0", "2.1"), since="1h")
+    found = {each.fingerprint: each for each in diff(engine, *versions, now_ns).statements}
+    assert {text: (each.change, each.sent, each.of, each.others) for text, each in found.items()} == {
+        new.lower(): ("new", 50, 200, 300),
+        gone.lower(): ("gone", 60, 300, 200),
+    }
+    assert (found[new.lower()].calls, found[new.lower()].time_ns) == (100, 150 * MS)
+    times = sides(now_ns, Filters(service="diffed"), during="20m..", against="40m..20m")
+    assert diff(engine, *times, now_ns).statements == ()
+
+
+def test_advice_names_the_version_that_brought_an_expensive_statement(engine: Engine, insert: Insert) -> None:
+    text, cheap = "SELECT dear FROM advised WHERE id = %s", "SELECT cheap FROM advised"
+    insert("advised", "2.0", 300, ago_s=5 * DAY_S, **{cheap: 300})
+    insert("advised", "2.1", 200, ago_s=600, **{cheap: 200, text: 100})
+    now_ns = time.time_ns()
+    hour = Scope(Window(now_ns - 3_600 * 10**9, now_ns), Filters(service="advised"))
+    (advice,) = (each for each in advise(engine, hour, now_ns).advice if each.category == "new_statement")
+    assert advice.change == f"Check whether `{text}` is needed: it is new since version 2.1 of advised."
+    assert advice.finding == (
+        "30 % of the time of GET /search: 2 times in 100 of 200 transactions, 1.50 ms each; new since version 2.1 of"
+        " advised: 100 of 200 GET /search sent it, none of 300 in earlier versions."
+    )
+    assert advice.price.mean_ns == pytest.approx(1.5 * MS)
+    later = now_ns + 8 * DAY_S * 10**9
+    assert not [
+        each
+        for each in advise(engine, Scope(Window(now_ns - 3_600 * 10**9, later), hour.filters), later).advice
+        if each.category == "new_statement"
+    ]

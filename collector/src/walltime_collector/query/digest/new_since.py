@@ -24,11 +24,10 @@ def new_since(sent: Sequence[Row], whole: Sequence[Row], looked_at: int = 1) -> 
         whole: Rows of digest/kind_versions.sql, in their order.
         looked_at: So many statements are looked at.
     """
-    services = dict.fromkeys(str(row["service"]) for row in sent)
-    found = (
-        _of_service(service, *([row for row in rows if row["service"] == service] for rows in (sent, whole)), looked_at)
-        for service in services
-    )
+    found = []
+    for service in dict.fromkeys(str(row["service"]) for row in sent):
+        rows, of_service = ([row for row in each if row["service"] == service] for each in (sent, whole))
+        found.append(_of_service(service, rows, of_service, looked_at))
     return tuple(filter(None, found))
 
 
