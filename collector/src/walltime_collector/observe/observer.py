@@ -12,6 +12,7 @@ from ..health.counters import Health
 from .address import parse
 from .look import Look
 from .mysql import connection
+from .mysql.plans.explainer import Explainer
 from .watched import Watched
 from .writer import Writer
 
@@ -26,7 +27,8 @@ class Observer:
 
     def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
         self._writer = Writer(engine, health)
-        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health)]
+        self.explainer = Explainer(self._writer, engine, by_itself=settings.mysql_explain)
+        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health, self.explainer)]
 
     def start(self) -> None:
         """Start the threads; without a server there is none."""
@@ -44,12 +46,13 @@ class Observer:
         self._writer.stop(2)
 
 
-def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
+def _servers(settings: Settings, writer: Writer, health: Health, explainer: Explainer) -> Iterator[Watched[Any]]:
     """Those of `mysql`, `memcached` and `redis`."""
     for text in settings.mysql:
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
         connection.check(address, where)
         looks: list[Look[connection.Connection]] = []
+        looks += explainer.looks(address)
         connect = partial(connection.connect, address)
         yield Watched(address.name, connect, looks, health, connection.explain)
