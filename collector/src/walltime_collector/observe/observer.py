@@ -27,7 +27,9 @@ class Observer:
 
     def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
         self._writer = Writer(engine, health)
-        self.explainer = Explainer(self._writer, engine, by_itself=settings.mysql_explain)
+        self.explainer = Explainer(
+            self._writer, engine, by_itself=settings.mysql_explain, may_set_up=settings.mysql_setup
+        )
         self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health, self.explainer)]
 
     def start(self) -> None:

@@ -15,7 +15,7 @@ import pymysql
 from pymysql.constants import ER
 
 from ....statements.plans.shape import Step, shape
-from ..capabilities import Capabilities, require_performance_schema, rows
+from ..capabilities import Capabilities, consumers, require_performance_schema, rows, still_off
 from ..connection import Connection
 from ..connection import explain as explain_error
 
@@ -30,13 +30,15 @@ _BY_DIGEST: Final = (
     " ORDER BY sum_timer_wait DESC LIMIT %s"
 )
 _OF_HISTORY: Final = (
-    "SELECT digest, IFNULL(current_schema, ''), MAX(sql_text), SUM(timer_wait) DIV 1000"
-    " FROM performance_schema.{table} WHERE event_name = 'statement/sql/select' AND sql_text IS NOT NULL"
-    " GROUP BY digest, current_schema ORDER BY 4 DESC LIMIT %s"
+    "SELECT IFNULL(digest, MD5(sql_text)) AS statement, IFNULL(current_schema, ''), MAX(sql_text),"
+    " SUM(timer_wait) DIV 1000 FROM performance_schema.{table}"
+    " WHERE event_name = 'statement/sql/select' AND sql_text IS NOT NULL"
+    " GROUP BY statement, current_schema ORDER BY 4 DESC LIMIT %s"
 )
 _IS_LONG: Final = (
     "SELECT enabled = 'YES' FROM performance_schema.setup_consumers WHERE name = 'events_statements_history_long'"
 )
+_HISTORY: Final = ("events_statements_current", "events_statements_history")
 _MAX_TEXT: Final = "SELECT @@performance_schema_max_sql_text_length"
 
 
@@ -62,14 +64,20 @@ class Samples:
     """
     Where a server has the texts of its statements: in its digests (MySQL 8.0), else in its history.
 
+    Args:
+        may_set_up: `mysql_setup` of the settings.
+
     Raises:
         Lacking: It has neither, or the account may not read it.
     """
 
-    def __init__(self, connection: Connection, has: Capabilities) -> None:
+    def __init__(self, connection: Connection, has: Capabilities, *, may_set_up: bool) -> None:
         self.has_digests = not has.is_mariadb and has.version >= (8, 0, 3)
         tables = ("events_statements_summary_by_digest",) if self.has_digests else ("events_statements_history",)
         require_performance_schema(connection, has, tables)
+        switches = [consumers("statements_digest", *(() if self.has_digests else _HISTORY))]
+        self.off = "; ".join(still_off(connection, has, switches, may_set_up=may_set_up))
+        """What would show more, and the statements that switch it on."""
         ((longest,),) = rows(connection, _MAX_TEXT)
         self.max_bytes = int(longest)
         is_long = not self.has_digests and rows(connection, _IS_LONG) == ((1,),)

@@ -25,17 +25,24 @@ _MOST_READ = 5_000
 
 
 class Explainer:
-    """All observed servers that have plans. Safe between threads; a server explains one statement at a time."""
+    """
+    All observed servers that have plans. Safe between threads; a server explains one statement at a time.
 
-    def __init__(self, writer: Writer, engine: Engine, *, by_itself: bool) -> None:
-        self._writer, self._engine, self._by_itself = writer, engine, by_itself
+    Args:
+        by_itself: `mysql_explain` of the settings.
+        may_set_up: `mysql_setup` of the settings.
+    """
+
+    def __init__(self, writer: Writer, engine: Engine, *, by_itself: bool, may_set_up: bool = False) -> None:
+        self._writer, self._engine, self._by_itself, self._may_set_up = writer, engine, by_itself, may_set_up
         self._servers: list[tuple[Address, KnownPlans]] = []
 
     def looks(self, address: Address) -> Sequence[PlansLook]:
         """Use this server too: what is asked of it again and again, if `mysql_explain` allows it."""
         known = KnownPlans(address.name, self._writer, self._engine)
         self._servers.append((address, known))
-        return [PlansLook(address.name, self._writer, known)] if self._by_itself else []
+        look = PlansLook(address.name, self._writer, known, may_set_up=self._may_set_up)
+        return [look] if self._by_itself else []
 
     def explain(self, number: int) -> AskedPlan:
         """
@@ -64,7 +71,7 @@ class Explainer:
 
 
 def _explained(address: Address, known: KnownPlans, connection: Connection, number: int) -> AskedPlan:
-    samples = Samples(connection, capabilities(connection))
+    samples = Samples(connection, capabilities(connection), may_set_up=False)
     for sample in samples.read(connection, within_s=_WITHIN_S, limit=_MOST_READ):
         if fingerprint_id(fingerprint(sample.text)) == number:
             break
@@ -77,5 +84,5 @@ def _explained(address: Address, known: KnownPlans, connection: Connection, numb
     if found is None:
         raise NotExplained("the values of the statement alone decide that it reads no table: it has no plan now")
     plan, changed = found
-    now_s = int(time.time())
-    return AskedPlan(plan_of(plan, address.name, sample.schema, now_s, now_s, changed))
+    now_ms = int(time.time() * 1_000)
+    return AskedPlan(plan_of(plan, address.name, sample.schema, now_ms, now_ms, changed))

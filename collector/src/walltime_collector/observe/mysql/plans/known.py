@@ -91,7 +91,7 @@ class KnownPlans:
         except (EngineUnavailable, QueryFailed):
             return None
         mine: list[Row] = [row for row in rows if (row["server"], row["database"]) == (self._server, key[1])]
-        recent = frozenset(int(row["plan_id"]) for row in mine if row["last_s"] >= now_s - _RECENT_S)
+        recent = frozenset(int(row["plan_id"]) for row in mine if row["last_ms"] >= (now_s - _RECENT_S) * 1_000)
         return _Current(from_json(str(mine[0]["shape_text"])), None, recent) if mine else None
 
     def _write(self, key: tuple[int, str], text: str, plan: Step, now_s: float) -> None:
@@ -106,8 +106,8 @@ class KnownPlans:
             "server": self._server,
             "database": key[1],
             "plan_id": identity[2],
-            "first_seen": int(now_s),
-            "last_seen": int(now_s),
+            "first_seen": f"{now_s:.3f}",
+            "last_seen": f"{now_s:.3f}",
             "fingerprint": text[:MAX_FINGERPRINT_CHARS],
             "shape": to_json(plan),
             "summary": summary(plan),

@@ -30,9 +30,9 @@ class PlansLook(Look[Connection]):
 
     every_s = 60.0 / MOST_A_MINUTE
 
-    def __init__(self, name: str, writer: Writer, known: KnownPlans) -> None:
+    def __init__(self, name: str, writer: Writer, known: KnownPlans, *, may_set_up: bool = False) -> None:
         super().__init__(name, writer)
-        self._known = known
+        self._known, self._may_set_up = known, may_set_up
         self._waiting: deque[Sample] = deque()
         self._times_ns: dict[tuple[str, str], int] = {}
         self._chosen_s = -math.inf
@@ -41,10 +41,10 @@ class PlansLook(Look[Connection]):
 
     def opened(self, connection: Connection) -> str:
         """See Look."""
-        self._samples = Samples(connection, capabilities(connection))
+        self._samples = Samples(connection, capabilities(connection), may_set_up=self._may_set_up)
         self._waiting.clear()
         self._chosen_s = -math.inf
-        return ""
+        return f"plans of more statements: {self._samples.off}" if self._samples.off else ""
 
     def look(self, connection: Connection) -> None:
         """Explain the next one."""
