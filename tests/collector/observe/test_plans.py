@@ -207,7 +207,8 @@ def test_a_changed_plan_is_named_once_with_old_and_new_and_no_value_is_stored(
         (f"{table}: index `category_id`", ""),
     ]
     events = engine.query(
-        "SELECT event, what, details FROM server_events FINAL WHERE server = {server:String} AND what LIKE {like:String}",
+        "SELECT event, what, details FROM server_events FINAL"
+        " WHERE server = {server:String} AND what LIKE {like:String}",
         {"server": server.address, "like": f"%{table}%"},
     )
     assert [each["event"] for each in events] == ["plan_changed"]
