@@ -1,4 +1,4 @@
-"""What happened on databases and caches in a window: restarts, evictions, deadlocks, as observe/events.py writes them."""
+"""What happened on databases and caches in a window: restarts, evictions, deadlocks."""
 
 from __future__ import annotations
 
