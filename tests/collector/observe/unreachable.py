@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from shop.services import LOOPBACK
 

@@ -12,6 +12,7 @@ from ..health.counters import Health
 from .address import parse
 from .look import Look
 from .mysql import connection
+from .mysql.status import StatusLook
 from .watched import Watched
 from .writer import Writer
 
@@ -50,6 +51,6 @@ def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Wat
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
         connection.check(address, where)
-        looks: list[Look[connection.Connection]] = []
+        looks: list[Look[connection.Connection]] = [StatusLook(address.name, writer)]
         connect = partial(connection.connect, address)
         yield Watched(address.name, connect, looks, health, connection.explain)
