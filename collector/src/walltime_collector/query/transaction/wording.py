@@ -22,7 +22,7 @@ KEPT = {
     "upstream": "its caller's detail was kept",
 }
 _IN_HEADER = {"http.request.method", "http.route", "http.response.status_code", "error.type", "user.id", "url.scheme"}
-_MIN_SHARE = 0.01
+_MIN_SHARE = 0.005
 """Of the server's time of a statement; smaller parts are not shown."""
 _MIN_WAIT_NS = 100_000
 
