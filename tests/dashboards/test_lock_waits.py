@@ -163,6 +163,6 @@ def test_the_parts_of_a_statement_add_up_and_what_is_not_measured_is_the_rest(lo
     said = {name: server_times(side) for name, side in sides.items()}
     assert said["waits"] == ": 468 ms in the engine, most likely for a row lock"
     assert said["reads"] == ": 597 ms for the disk"
-    assert said["percona_waits"] == ": 900 ms waited for a row lock, at most 87.7 ms on a CPU, 12.3 ms for the disk"
+    assert said["percona_waits"] == ": 900 ms waited for a row lock, 12.3 ms for the disk, at most 87.7 ms on a CPU"
     assert said["mysql"] == ": 100 ms waited for locks, at most 150 ms on a CPU or for the disk"
     assert said["mysql_with_more"] == ""
