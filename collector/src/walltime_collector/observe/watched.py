@@ -48,16 +48,20 @@ class Watched(BackgroundThread, Generic[Connection]):
         explain: Callable[[Exception], str],
     ) -> None:
         super().__init__(f"observe {name}", f"ask {name}", 1.0)
-        self.server, self._connect, self._looks, self._health, self._explain = name, connect, looks, health, explain
+        self.server, self._connect, self._looks, self._health, self._explain = name, connect, [*looks], health, explain
         self._connection: Connection | None = None
         self._lacking: dict[Look[Connection], str] = {}
         self._due_s: dict[Look[Connection], float] = {}
         self._retry_s = _FIRST_RETRY_S
+        self._opened_s = 0.0
+        """When the connection was opened."""
 
     def step(self) -> None:
         """Run the looks that are due; the next step is at the time of the next one."""
+        if self._lacking and time.monotonic() - self._opened_s >= _LAST_RETRY_S:
+            self._close()  # what it lacks may be there now, and a new right counts for new connections
         connection = self._connection or self._open()
-        for look in self._looks:
+        for look in [*self._looks]:
             began_s = time.monotonic()
             if self.stopping.is_set() or self._due_s.get(look, 0.0) > began_s or look in self._lacking:
                 continue
@@ -65,27 +69,33 @@ class Watched(BackgroundThread, Generic[Connection]):
                 look.look(connection)
             except Lacking as lacking:
                 self._lacks(look, str(lacking))
+                self._tell("")
+            except Exception:
+                self._looks.sort(key=lambda each: each is look)  # the next time after the others, which may succeed
+                raise
             took_s = time.monotonic() - began_s
             self._due_s[look] = began_s + max(look.every_s, took_s * COST)
         self._retry_s = _FIRST_RETRY_S
         now_s = time.monotonic()
         nexts = [each for look, each in self._due_s.items() if look not in self._lacking]
-        self.interval_s = max(min(nexts, default=now_s + _LAST_RETRY_S) - now_s, 0.01)
+        nexts += [self._opened_s + _LAST_RETRY_S] if self._lacking else []
+        self.interval_s = max(min(nexts, default=now_s) - now_s, 0.01)
 
     def _open(self) -> Connection:
         connection = self._connect()
-        self._connection = connection
-        self._lacking.clear()
+        self._connection, self._opened_s = connection, time.monotonic()
+        before, self._lacking = self._lacking, {}
         self._due_s.clear()
         for look in self._looks:
             if lacks := look.opened(connection):
-                self._lacks(look, lacks)
+                self._lacks(look, lacks, before.get(look, ""))
         self._tell("")
         return connection
 
-    def _lacks(self, look: Look[Connection], what: str) -> None:
+    def _lacks(self, look: Look[Connection], what: str, before: str = "") -> None:
         self._lacking[look] = what
-        log.warning("%s: %s", self.server, what)
+        if what != before:
+            log.warning("%s: %s", self.server, what)
 
     def failed(self, error: Exception) -> float:
         """Close the connection, say once why, and wait longer each time."""
