@@ -8,6 +8,7 @@ from typing import Any
 from ..clickhouse.engine import Engine
 from ..config.settings import Settings
 from ..health.counters import Health
+from .caches.servers import caches
 from .watched import Watched
 from .writer import Writer
 
@@ -22,7 +23,10 @@ class Observer:
 
     def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
         self._writer = Writer(engine, health)
-        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health)]
+        self._servers: Sequence[Watched[Any]] = [
+            *_servers(settings, self._writer, health),
+            *caches(settings, engine, self._writer, health),
+        ]
 
     def start(self) -> None:
         """Start the threads; without a server there is none."""
@@ -41,5 +45,5 @@ class Observer:
 
 
 def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
-    """Those of `mysql`, `memcached` and `redis`."""
+    """Those of `mysql`."""
     yield from ()

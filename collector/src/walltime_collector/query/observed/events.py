@@ -1,4 +1,4 @@
-"""What happened on databases and caches in a window: restarts, evictions, deadlocks, as observe/events.py writes them."""
+"""What happened on databases and caches in a window: restarts, evictions, deadlocks, of observe/events.py."""
 
 from __future__ import annotations
 
