@@ -84,6 +84,7 @@ def explain(error: Exception) -> str:
         return "refuses connections: it has reached its limit, -c"
     if isinstance(error, MemcacheClientError) and "unauthenticated" in str(error):
         return "wants a user and a password, which the collector does not send to a memcached"
-    if isinstance(error, MemcacheError | KeyError | ValueError):
-        return "does not answer as a memcached does: is it one, and is a proxy before it?"
-    return of_socket(error)
+    if words := of_socket(error):
+        return words
+    is_other = isinstance(error, MemcacheError | KeyError | ValueError)
+    return "does not answer as a memcached does: is it one, and is a proxy before it?" if is_other else ""

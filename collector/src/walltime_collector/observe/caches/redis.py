@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 from redis.retry import Retry
 
 from ..address import Address
@@ -88,9 +88,11 @@ def read(connection: Connection) -> Counters:
     )
 
 
-def explain(error: Exception) -> str:
+def explain(address: Address, error: Exception) -> str:
     """See Watched; the text of an error may have been sent by anybody, so it is not repeated."""
     text = str(error)
+    if address.scheme == "rediss" and ("SSL" in text or isinstance(error, TimeoutError | redis.TimeoutError)):
+        return "TLS failed: does its port speak TLS, and is its certificate signed by ?ca=PATH, for this name?"
     if isinstance(error, NoPermissionError) or "NOPERM" in text:
         return "the user may not run INFO; on the server: ACL SETUSER USER +info +ping +slowlog|get"
     if "NOAUTH" in text or "Authentication required" in text:
@@ -99,8 +101,7 @@ def explain(error: Exception) -> str:
         return "WRONGPASS: the user or the password is wrong; see redis_password_file, or ?password_file=PATH"
     if "max number of clients" in text:
         return "refuses connections: it has reached its limit, maxclients"
-    if "SSL" in text or "TLS" in text:
-        return "TLS failed: does its port speak TLS, and is its certificate signed by ?ca=PATH, for this name?"
-    if isinstance(error, ResponseError | KeyError | ValueError) or type(error) is RedisError:
-        return "does not answer as a Redis does: is it one, and is a proxy before it?"
-    return of_socket(error)
+    if words := of_socket(error):
+        return words
+    is_other = isinstance(error, RedisError | KeyError | ValueError)
+    return "does not answer as a Redis does: is it one, and is a proxy before it?" if is_other else ""

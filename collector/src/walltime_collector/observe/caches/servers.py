@@ -49,7 +49,7 @@ def of_redis(address: Address, engine: Engine, writer: Writer, health: Health) -
     pings = Ping(address.name, writer, redis.ping)
     status = CacheStatus(address.name, writer, redis.read, pings, partial(last_start_s, engine, address.name))
     looks: list[Look[redis.Connection]] = [status, pings, SlowCommands(address.name, writer)]
-    return Watched(address.name, partial(redis.connect, address), looks, health, redis.explain)
+    return Watched(address.name, partial(redis.connect, address), looks, health, partial(redis.explain, address))
 
 
 def last_start_s(engine: Engine, server: str) -> float | None:
