@@ -8,8 +8,9 @@ from ....queries import run
 from ...finding import Finding
 from ...reading import Reading
 from ..cause import Cause
+from . import caches
 
-_MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = ()
+_MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (caches.findings,)
 """Each explains these causes by what a server says: tested as any other claim, or an event, with evidence."""
 
 
