@@ -30,7 +30,10 @@ class Look(ABC, Generic[Connection]):
         A new connection: perhaps of another server behind the same name. Find out what it has.
 
         Returns:
-            What the server lacks for this look, and the exact statements that switch it on; empty: nothing.
+            What the look could see more with, and the exact statements that switch it on; empty: nothing.
+
+        Raises:
+            Lacking: The look sees nothing without it; it is left out until the next connection.
         """
         return ""
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..clickhouse.engine import Engine
 from ..config.settings import Settings
 from ..health.counters import Health
+from .address import parse
+from .look import Look
+from .mysql import connection
 from .watched import Watched
 from .writer import Writer
 
@@ -42,4 +46,10 @@ class Observer:
 
 def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
     """Those of `mysql`, `memcached` and `redis`."""
-    yield from ()
+    for text in settings.mysql:
+        where = settings.where("mysql", "--mysql")
+        address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
+        connection.check(address, where)
+        looks: list[Look[connection.Connection]] = []
+        connect = partial(connection.connect, address)
+        yield Watched(address.name, connect, looks, health, connection.explain)

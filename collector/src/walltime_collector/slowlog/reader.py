@@ -13,15 +13,14 @@ from pathlib import Path
 from ..background import BackgroundThread
 from ..clickhouse.engine import Engine
 from ..crashpoint import reach
-from ..errors import CollectorError, InsertRefused
+from ..errors import CollectorError
 from ..health.counters import Health
-from ..load.search import Part, search
 from ..spool.directory import make_private
-from ..spool.disk import Disk, write_whole
 from .follow import Follower, Look
 from .header import ALWAYS_LOGGED_NS
 from .journal import Checkpoint, Journal
-from .rows import TABLE, rows
+from .rows import rows
+from .storing import store
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,6 @@ _JOURNAL_EVERY_BYTES = 4 * 1024 * 1024
 
 _ENOUGH_BYTES = 256 * 1024
 """Of rows for one INSERT; a piece of a log with large statements has few."""
-_MAX_DEAD_BYTES = 10 * 1024 * 1024
 _in_use: set[Path] = set()
 """The journals of this process."""
 
@@ -69,7 +67,7 @@ class FollowedLog:
             OSError: The log or the journal cannot be read or written.
             EngineUnavailable: What was read is in the journal, and stored by a later step.
         """
-        self._store(engine)
+        store(self._journal, engine, self._health, self._dead, str(self.path))
         look = self._follower.look()
         encoded, count = self._encoded(look)
         while look.entries and look.is_progress and len(encoded) < _ENOUGH_BYTES:
@@ -84,7 +82,7 @@ class FollowedLog:
         if count:
             self._journal.write(look.checkpoint, encoded, count)
             reach("slow_log_journal_written")
-            self._store(engine)
+            store(self._journal, engine, self._health, self._dead, str(self.path))
         elif _is_far(self._journal.checkpoint, look.checkpoint):
             self._journal.write(look.checkpoint, b"", 0)
         return look.is_progress
@@ -96,42 +94,6 @@ class FollowedLog:
         """Let go of the file."""
         self._follower.close()
         _in_use.discard(self._journal.path)
-
-    def _store(self, engine: Engine) -> None:
-        batch = self._journal.unstored
-        if batch is None:
-            return
-        reasons: dict[int, str] = {}
-
-        def is_refused(part: Part[bytes]) -> bool:
-            is_all = len(part) == len(entries)
-            token = batch.token if is_all else f"{batch.token}:{part[0][0]}+{len(part)}"
-            try:
-                engine.insert_rows(TABLE, b"".join(row for _, row in part), token)
-            except InsertRefused as error:
-                reasons[part[0][0]] = str(error)
-                return True
-            return False
-
-        entries = batch.rows.splitlines(keepends=True)
-        refused = search(list(enumerate(entries)), is_refused)
-        if refused:
-            self._keep(batch.token, [entries[at] for at in refused], reasons[refused[0]])
-        self._health.add("slow_log_entries", len(entries) - len(refused))
-        self._health.add("slow_log_refused", len(refused))
-        reach("slow_log_inserted")
-        self._journal.stored()
-
-    def _keep(self, name: str, rows: Sequence[bytes], reason: str) -> None:
-        """Keep the rows of entries that the engine refuses, as long as the folder has room."""
-        make_private(self._dead)
-        path = self._dead / f"{name}.json"
-        held = sum(size for each, size in Disk().files(self._dead) if each != path)
-        is_kept = held + sum(map(len, rows)) <= _MAX_DEAD_BYTES
-        if is_kept:
-            write_whole(Disk(), path, rows)
-        where = f"kept in {path}" if is_kept else f"lost, because {self._dead} is full"
-        log.error("%s: the engine refuses %d entries, %s: %s", self.path, len(rows), where, reason)
 
     def _count_losses(self) -> None:
         losses, gaps = self._follower.losses, self._follower.gaps
