@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import closing
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ from ...errors import CommandFailed
 from ...format import iso_time, plural, printable, size
 from ...query.digest.answer import Digest
 from ...query.digest.rank import digested, ranked
+from ...slowlog.entry import Entry
 from ...slowlog.lines import NEXT_HEADER
 from ...slowlog.parser import Parser
 from ...slowlog.source import PIECE_BYTES, Source
@@ -31,12 +32,17 @@ _TIME: Final = re.compile(rb"\n(?=# Time: )")
 
 
 class Part(NamedTuple):
-    """Bytes of a plain log that begin with a header which has a time, so that they can be read alone."""
+    """
+    Bytes of a plain log that begin with a header which has a time, so that they can be read alone.
+
+    Another log is a single part, with `end` as its size on the disk.
+    """
 
     path: str
     start: int
     end: int
     is_last: bool
+    is_plain: bool
 
 
 class LogDigest(NamedTuple):
@@ -95,119 +101,95 @@ def _lost(sums: Sums) -> str:
 
 def _read_all(paths: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, Sums, str]]:
     """Each log with its sums, and an error or nothing."""
-    sizes = {path: Path(path).stat().st_size for path in paths if path != "-" and Path(path).is_file()}
-    whole_bytes = 0 if "-" in paths else sum(sizes.values())
-    processes = min(os.cpu_count() or 1, 8)
-    is_parallel = processes > 1 and sum(sizes.values()) >= _PARALLEL_BYTES
-    with progress("reading", whole_bytes) as done:
-        if not is_parallel:
-            yield from _in_turn(paths, wanted, done)
-            return
-        with ProcessPoolExecutor(processes) as pool:
-            yield from _in_parallel(paths, wanted, pool, done)
-
-
-def _in_turn(paths: Sequence[str], wanted: Wanted, done: Done) -> Iterator[tuple[str, Sums, str]]:
-    before = 0
-    for path in paths:
-        sums, error = read_whole(path, wanted, partial(_add, done, before))
-        before += Path(path).stat().st_size if path != "-" and not error else 0
-        yield path, sums, error
+    parts = {path: parts_of(path) for path in paths}
+    whole_bytes = sum(each[-1].end for each in parts.values())
+    processes = min(os.cpu_count() or 1, 8, sum(len(each) for each in parts.values()))
+    is_parallel = processes > 1 and whole_bytes >= _PARALLEL_BYTES
+    with ProcessPoolExecutor(processes) if is_parallel else nullcontext() as pool:
+        # all parts of all logs at once, and before the bar has its thread; a pipe is this process's alone
+        results = {
+            part: pool.submit(read, part, wanted) for each in parts.values() for part in each if pool and part.end
+        }
+        with progress("reading", 0 if "-" in paths else whole_bytes) as done:
+            read_bytes = 0
+            for path in paths:
+                sums, error, is_whole = Sums(wanted), "", True
+                for part in parts[path]:
+                    here = partial(_add, done, read_bytes)
+                    found, error, is_whole = results[part].result() if part in results else read(part, wanted, here)
+                    if not is_whole:  # a literal has what looks like a header: the rest has to be read in one go
+                        found, error, _ = read(part._replace(end=parts[path][-1].end, is_last=True), wanted, here)
+                    sums.merge(found)
+                    read_bytes += part.end - part.start
+                    done(read_bytes)
+                    if not is_whole:
+                        break
+                yield path, sums, error
 
 
 def _add(done: Done, before: int, read_bytes: int) -> None:
     done(before + read_bytes)
 
 
-def _in_parallel(paths: Sequence[str], wanted: Wanted, pool: Executor, done: Done) -> Iterator[tuple[str, Sums, str]]:
-    """All parts of all logs at once; the results are in the order of the paths."""
-    started: list[tuple[str, list[tuple[Part, Future[tuple[Sums, bool]]]] | Future[tuple[Sums, str]] | None]] = []
-    for path in paths:
-        if not Path(path).is_file():  # a pipe, which this process alone has
-            started.append((path, None))
-        elif parts := parts_of(path):
-            started.append((path, [(part, pool.submit(read_part, part, wanted)) for part in parts]))
-        else:
-            started.append((path, pool.submit(read_whole, path, wanted)))
-    read_bytes = 0
-    for path, results in started:
-        if results is None:
-            yield path, *read_whole(path, wanted, lambda read: None)
-        elif isinstance(results, Future):
-            yield path, *results.result()
-        else:
-            sums = Sums(wanted)
-            for part, result in results:
-                found, is_whole = result.result()
-                if not is_whole:  # a literal has what looks like a header: the rest has to be read in one go
-                    found, _ = read_part(part._replace(end=results[-1][0].end, is_last=True), wanted)
-                sums.merge(found)
-                done(read_bytes + part.end)
-                if not is_whole:
-                    break
-            read_bytes += results[-1][0].end
-            yield path, sums, ""
-
-
-def read_whole(path: str, wanted: Wanted, done: Done = lambda read: None) -> tuple[Sums, str]:
-    """The sums of a log, and an error or nothing; after an error the sums are of what was before."""
-    sums, parser = Sums(wanted), Parser(encodes=False)
-    try:
-        with closing(Source(path)) as source:
-            for piece in source.pieces():
-                sums.add(parser.feed(piece))
-                done(source.read_bytes)
-    except OSError as error:
-        problem = error.strerror or str(error)
-    else:
-        problem = ""
-    sums.add(parser.finish())
-    sums.losses = parser.losses
-    return sums, problem
-
-
 def parts_of(path: str) -> list[Part]:
-    """Divide a plain log; nothing of another or one that cannot be read, whose error read_whole finds."""
-    try:
-        with closing(Source(path)) as source:
-            if not source.is_plain:
-                return []
+    """Divide a plain log; another one, a pipe, and one that cannot be read is one part."""
+    if not Path(path).is_file():
+        return [Part(path, 0, 0, is_last=True, is_plain=False)]
+    size_bytes, is_plain, starts = Path(path).stat().st_size, False, [0]
+    with suppress(OSError), closing(Source(path)) as source:  # what cannot be opened fails again when it is read
+        is_plain = source.is_plain
+    if is_plain:
         with Path(path).open("rb") as file:
-            end = os.fstat(file.fileno()).st_size
-            starts = [0]
-            for at in range(_PART_BYTES, end - _LOOK_BYTES, _PART_BYTES):
+            for at in range(_PART_BYTES, size_bytes - _LOOK_BYTES, _PART_BYTES):
                 file.seek(at)
                 look = file.read(_LOOK_BYTES)
                 begins = (each.end() for each in _TIME.finditer(look) if NEXT_HEADER.match(look, each.end()))
                 starts += [at + each for each in [next(begins, -1)] if each >= 0]
-    except OSError:
-        return []
-    ends = [*starts[1:], end]
-    return [Part(path, start, to, to == end) for start, to in zip(starts, ends, strict=True)]
+    ends = [*starts[1:], size_bytes]
+    return [Part(path, start, end, end == size_bytes, is_plain) for start, end in zip(starts, ends, strict=True)]
 
 
-def read_part(part: Part, wanted: Wanted) -> tuple[Sums, bool]:
+def read(part: Part, wanted: Wanted, done: Done = lambda read: None) -> tuple[Sums, str, bool]:
     """
-    The sums of a part, and whether it ends where an entry ends; if not, they are worth nothing.
+    The sums of a part, an error or nothing, and whether the part ends where an entry ends.
 
-    Where an entry ends depends on what follows, so it reads a little of the next part as well.
+    After an error the sums are of what was before. If the part ends inside of an entry, they are worth nothing.
     """
     sums, parser = Sums(wanted), Parser(position=part.start, encodes=False)
+    error, is_whole = "", True
+    try:
+        if part.is_plain:
+            is_whole = _read_plain(part, parser, sums, done)
+        else:
+            with closing(Source(part.path)) as source:
+                for piece in source.pieces():
+                    sums.add(parser.feed(piece))
+                    done(source.read_bytes)
+    except OSError as problem:
+        error = problem.strerror or str(problem)
+    if part.is_last:
+        sums.add(parser.quiet() if error else parser.finish())
+    sums.losses = parser.losses
+    return sums, error, is_whole
+
+
+def _read_plain(part: Part, parser: Parser, sums: Sums, done: Done) -> bool:
     with Path(part.path).open("rb") as file:
         file.seek(part.start)
         while (left := part.end - file.tell()) > 0 and (piece := file.read(min(PIECE_BYTES, left))):
             sums.add(parser.feed(piece))
+            done(file.tell() - part.start)
         if part.is_last:
-            sums.add(parser.finish())
-        else:
-            look = file.read(_LOOK_BYTES)
-            header = NEXT_HEADER.match(look)
-            following = []
-            for piece in (look[: header.end()], look[header.end() :]) if header else (look,):
-                following += parser.feed(piece)
-                if parser.position >= part.end:
-                    break
-            sums.add(entry for entry in following if entry.position < part.end)
-            ends = min((entry.position for entry in following if entry.position >= part.end), default=parser.position)
-    sums.losses = parser.losses
-    return sums, part.is_last or ends == part.end
+            return True
+        # where an entry ends depends on what follows, first of all on the header
+        look = file.read(_LOOK_BYTES)
+        header = NEXT_HEADER.match(look)
+        following: list[Entry] = []
+        for piece in (look[: header.end()], look[header.end() :]) if header else ():
+            following += parser.feed(piece)
+            if parser.position >= part.end:
+                break
+        sums.add(entry for entry in following if entry.position < part.end)
+        return part.end == min(
+            (each.position for each in following if each.position >= part.end), default=parser.position
+        )
