@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-slowlog bench-why release dashboards docs descriptors pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-slowlog bench-mysql bench-why release dashboards docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -13,7 +13,7 @@ setup: .venv/ready
 .venv/ready: requirements/dev.txt sdk/pyproject.toml collector/pyproject.toml .ci/setup.sh
 	@PYTHON=$(PYTHON) sh .ci/setup.sh
 
-.venv/integrations: .venv/ready requirements/integrations.txt requirements/docs.txt
+.venv/integrations: .venv/ready requirements/integrations.txt requirements/docs.txt .ci/servers.sh
 	@PYTHON=$(PYTHON) sh .ci/setup.sh integrations
 
 ## demo          the shop, its servers, the collector and a load, until Ctrl-C (ONCE=1: ends by itself)
@@ -66,6 +66,10 @@ bench-why: setup
 ## bench-slowlog CPU of 200 MiB of slow log and of long INSERTs until stored, beside pt-query-digest (ARGS='--mib 20')
 bench-slowlog: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.slowlog $(ARGS)
+
+## bench-mysql   CPU of a MySQL server for its instruments and for the collector's questions, in 15 minutes
+bench-mysql: .venv/integrations
+	@PYTHONPATH=examples $(BIN)/python -m tests.bench.mysql_cost $(ARGS)
 
 ## release       build and check both packages, show what would be uploaded (UPLOAD=1: upload it)
 release: setup

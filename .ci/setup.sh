@@ -48,6 +48,7 @@ touch .venv/ready
 if [ "${1:-}" = integrations ]; then
     echo "setup: installing the libraries the SDK wraps"
     .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/integrations.txt -r requirements/docs.txt
+    sh .ci/servers.sh mysql-sid >/dev/null || echo "setup: without MySQL its tests are skipped" >&2
     touch .venv/integrations
 elif [ "${1:-}" = docs ]; then
     .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/docs.txt

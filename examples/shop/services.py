@@ -135,6 +135,7 @@ class MariaDB(Service):
     Args:
         general_log: Write every statement to `general.log`.
         slow_log_s: Write statements that took longer to `slow.log`, with all the server knows; 0.0 is all.
+        options: More settings of the server, by name: `performance_schema="ON"`.
     """
 
     database = "shop"
@@ -147,8 +148,10 @@ class MariaDB(Service):
         *,
         general_log: bool = False,
         slow_log_s: float | None = None,
+        **options: str,
     ) -> None:
         super().__init__(name, folder)
+        self.options = [f"--{option.replace('_', '-')}={value}" for option, value in options.items()]
         self.data, self.tmpdir = folder / "data", folder / "tmp"
         self.general_log = folder / "general.log" if general_log else None
         self.slow_log = folder / "slow.log" if slow_log_s is not None else None
@@ -208,6 +211,7 @@ class MariaDB(Service):
             *("--skip-log-bin", "--skip-performance-schema", "--max-connections=200"),
             *("--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"),
             *("--innodb-flush-log-at-trx-commit=2", "--skip-innodb-doublewrite", *logs),
+            *self.options,
         ]
 
     def answers(self) -> bool:

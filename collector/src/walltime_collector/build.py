@@ -36,6 +36,7 @@ from .http.responses import web_wording
 from .load.loader import Loader
 from .load.otel_transactions.assembler import Assembler
 from .load.poison import Trial
+from .observe.observer import Observer
 from .query.incidents.looks import Thresholds
 from .receive.cors import origin_pattern, with_cors
 from .receive.grpc.calls import Limits as GrpcLimits
@@ -91,6 +92,7 @@ class Collector:
         self._slow_logs = SlowLogReader(
             settings.slow_log, settings.data / "slowlog", engine, health, settings.slow_log_always_write_s
         )
+        self._observer = Observer(settings, engine, health)
         self._assembler = Assembler(
             engine, health, window_s=settings.derived_window_s, settle_s=settings.derived_settle_s
         )
@@ -123,7 +125,7 @@ class Collector:
 
     def start(self) -> None:
         """Start the threads."""
-        threads = (self._loader, self._slow_logs, self._assembler, self._watch, self._upkeep)
+        threads = (self._loader, self._slow_logs, self._observer, self._assembler, self._watch, self._upkeep)
         for thread in (*threads, self._webhook, self._incidents):
             if thread is not None:
                 thread.start()
@@ -135,6 +137,7 @@ class Collector:
             if thread is not None:
                 thread.stop(1)
         self._assembler.stop(1)  # the next run finishes an unfinished window
+        self._observer.stop()
         self._slow_logs.stop(5)
         self._intake.close()
         self._commit.close()

@@ -41,6 +41,26 @@ def serve(
         list[str] | None,
         typer.Option(help="A slow log of MySQL, MariaDB or Percona Server to follow, PATH or NAME=PATH; repeatable."),
     ] = None,
+    mysql: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A MySQL or MariaDB server to ask, [NAME=]mysql://user@host:3306; repeatable. Its password is"
+            " WALLTIME_MYSQL_PASSWORD or …_PASSWORD_FILE."
+        ),
+    ] = None,
+    mysql_setup: Annotated[
+        bool, typer.Option("--mysql-setup", help="Switch on in these servers what is off and needed.")
+    ] = False,
+    memcached: Annotated[
+        list[str] | None, typer.Option(help="A memcached server to ask, [NAME=]host:11211; repeatable.")
+    ] = None,
+    redis: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A Redis or Valkey server to ask, [NAME=]redis://host:6379; repeatable. Its password is"
+            " WALLTIME_REDIS_PASSWORD or …_PASSWORD_FILE."
+        ),
+    ] = None,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Allow addresses that other machines can reach without a token."),
@@ -69,6 +89,8 @@ def serve(
 
     options: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
     options |= {"clickhouse_http": clickhouse_http, "insecure": insecure or None, "slow_log": slow_log or None}
+    options |= {"mysql": mysql or None, "mysql_setup": mysql_setup or None}
+    options |= {"memcached": memcached or None, "redis": redis or None}
     configuration = configure({name: value for name, value in options.items() if value is not None}, config)
     if print_config:
         sys.stdout.write(shown(configuration))

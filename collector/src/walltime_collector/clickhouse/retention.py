@@ -17,16 +17,21 @@ KEPT = {
     "transactions": "retention_transactions_days",
     "sampled_transactions": "retention_transactions_days",
     "slow_queries": "retention_transactions_days",
+    "lock_waits": "retention_transactions_days",
+    "mysql_status": "retention_transactions_days",
+    "cache_status": "retention_transactions_days",
     "transactions_1m": "retention_minutes_days",
     "targets_1m": "retention_minutes_days",
     "statements_1m": "retention_minutes_days",
     "other_1m": "retention_minutes_days",
     "walltime_health": "retention_minutes_days",
     "incidents": "retention_minutes_days",
+    "server_events": "retention_minutes_days",
+    "plans": "retention_minutes_days",
 }
 """The setting of each table. The other tables' days are fixed, because the collector depends on them."""
 
-LAST_TABLE = "other_1m"
+LAST_TABLE = "plans"
 """A table of one of the last schema files: when it exists, all tables of KEPT exist."""
 _TABLES = (
     "SELECT name, extract(engine_full, ' TTL (.*?)(?: SETTINGS |$)') AS ttl FROM system.tables"

@@ -117,6 +117,23 @@ class Settings(BaseSettings):
     slow_log_always_write_s: NonNegativeFloat = 10.0
     """`slow_query_log_always_write_time` of Percona Server: with `log_slow_rate_limit` = n, a slow-log entry counts for
     n statements, from so many seconds on for itself only, because such statements are always logged"""
+    mysql: Words = ()
+    """MySQL and MariaDB servers to ask for statements, locks and load, comma-separated:
+    `[NAME=]mysql://user@host:3306`; NAME is their address as the applications use it, when it is another"""
+    mysql_password: SecretStr = NO_SECRET
+    """password for them"""
+    mysql_password_file: Path | None = None
+    """or the file that contains it; a server of its own: `mysql://user@host?password_file=PATH`"""
+    mysql_setup: bool = False
+    """switch on in these servers what is off and needed; otherwise the collector's log has the statements for it"""
+    memcached: Words = ()
+    """memcached servers to ask for their counters, comma-separated: `[NAME=]host:11211`"""
+    redis: Words = ()
+    """Redis and Valkey servers to ask for their counters, comma-separated: `[NAME=]redis://[user@]host:6379`"""
+    redis_password: SecretStr = NO_SECRET
+    """password for them"""
+    redis_password_file: Path | None = None
+    """or the file that contains it"""
     incidents: bool = True
     """look for incidents: kinds that became slower, fail more or call more than usual"""
     incident_look_s: float = Field(default=30.0, ge=5, le=60)
@@ -167,7 +184,7 @@ class Settings(BaseSettings):
     drain_s: NonNegativeFloat = 5.0
     """on SIGTERM: seconds for loading the spool; the rest stays on disk"""
 
-    @field_validator("slow_log", "allowed_hosts", "cors_allowed_origins", mode="before")
+    @field_validator("slow_log", "mysql", "memcached", "redis", "allowed_hosts", "cors_allowed_origins", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value

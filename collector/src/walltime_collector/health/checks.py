@@ -60,6 +60,7 @@ def redacted(status: Status) -> Status:
         status,
         troubles=tuple(Reason(trouble.reason) for trouble in status.troubles),
         slow_logs={},
+        servers={},
         engine_error="it does not answer" if status.engine_error else "",
         incidents_error="it failed" if status.incidents_error else "",
     )
@@ -112,6 +113,15 @@ def check_slow_logs(status: Status) -> Check:
         advice = "docs/slow-log.md lists the permissions that the collector needs"
         return Check("slow logs", "FAIL", "; ".join(errors), advice)
     return Check("slow logs", "OK", ", ".join(status.slow_logs) or "none are followed")
+
+
+def check_servers(status: Status) -> Check:
+    """Whether every observed database and cache answers, and has what is asked. It names addresses, for the admin."""
+    if errors := [f"{name}: {error}" for name, (error, _) in status.servers.items() if error]:
+        return Check("servers", "FAIL", "; ".join(errors), "docs/observing.md lists what the collector needs")
+    if lacks := [f"{name}: {what}" for name, (_, what) in status.servers.items() if what]:
+        return Check("servers", "WARN", "; ".join(lacks), "docs/observing.md says what is not seen without it")
+    return Check("servers", "OK", ", ".join(status.servers) or "none are observed")
 
 
 def check_incidents(status: Status) -> Check:

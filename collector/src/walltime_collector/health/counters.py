@@ -53,6 +53,9 @@ DESCRIPTIONS = {
     "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
     "slow_log_gaps": "times that the log after the last entry read was gone",
     "slow_log_refused": "entries of slow logs that the database refused; they are in slowlog/dead/",
+    "observed_rows": "rows about databases and caches that are stored",
+    "observed_lost": "rows about databases and caches that could not be stored",
+    "statements_overwritten": "statements that a database overwrote before they were read",
     "foreign_roots": "spans of other SDKs that can be requests, in windows that this collector assembled",
     "foreign_roots_late": "of them, stored after their window, assembled later",
     "foreign_spans_late": "spans of other SDKs stored after their request's window: on no bill",
@@ -116,6 +119,7 @@ class Health:
         self._damage = ""
         self._incidents_error = ""
         self._slow_logs: dict[str, str] = {}
+        self._servers: dict[str, tuple[str, str]] = {}
         self._troubles: Sequence[Trouble] = ()
         self._gauges: dict[str, float] = {}
         self._is_stopping = False
@@ -162,6 +166,12 @@ class Health:
             before, self._slow_logs[path] = self._slow_logs.get(path, ""), error
         return before != error
 
+    def observed(self, server: str, error: str = "", lacks: str = "") -> bool:
+        """A server answers, or why it does not, and what it lacks; True when one of them has changed."""
+        with self._lock:
+            before, self._servers[server] = self._servers.get(server), (error, lacks)
+        return before != (error, lacks)
+
     def stopping(self) -> None:
         """From now on no request is accepted."""
         self._is_stopping = True
@@ -193,7 +203,7 @@ class Health:
         with self._lock:
             counts, error, slow_logs = dict(self._counts), self._loader_error, dict(self._slow_logs)
             incidents_error = self._incidents_error
-            gauges = dict(self._gauges)
+            servers, gauges = dict(self._servers), dict(self._gauges)
         received = counts.pop("received", 0)
         ended = {name: counts.pop(name, 0) for name in ENDS}
         return {
@@ -205,6 +215,7 @@ class Health:
             "spans": {"received": received, "spooled": max(received - sum(ended.values()), 0), **ended},
             "gauges": gauges,
             "slow_logs": slow_logs,
+            "servers": servers,
             "incidents_error": incidents_error,
             "counts": counts,
             "error": error,

@@ -122,6 +122,8 @@ class Status:
     counts: Mapping[str, int]
     slow_logs: Mapping[str, str]
     """Path → why it cannot be followed, or empty; for the admin."""
+    servers: Mapping[str, tuple[str, str]]
+    """Observed server → why it cannot be asked, and what it lacks; both empty while all is well. For the admin."""
     engine: str
     """`embedded`, or the server's address."""
     listens: Mapping[str, str]
@@ -159,6 +161,7 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
         refused={name[8:]: count for name, count in counts.items() if name.startswith("refused_")},
         counts={name: count for name, count in counts.items() if not name.startswith("refused_")},
         slow_logs=report["slow_logs"],
+        servers=report["servers"],
         engine=settings.clickhouse or "embedded",
         listens=listens,
         incidents_error=report["incidents_error"],

@@ -15,6 +15,7 @@ About = Literal[
     "process",
     "component",
     "machine",
+    "other_side",
     "servers",
     "calls",
     "queue",
@@ -23,7 +24,8 @@ About = Literal[
 """
 whole: the difference itself. mix: other transactions than usual. value: a host, a user, a version. single: a few
 transactions carry much. wait: for a CPU or the event loop. process: garbage collector, interpreter. machine: everything
-is slower by one factor. servers: calls fail. circumstance: changed at the same time, which proves nothing.
+is slower by one factor. other_side: what the database or the cache itself says. servers: calls fail. circumstance:
+changed at the same time, which proves nothing.
 """
 
 

