@@ -37,6 +37,7 @@ from .options import (
 from .output import print_json, print_rendered, read_as, write
 from .profile.command import profile
 from .serve import serve
+from .slowlog.command import slow_logs
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -106,6 +107,7 @@ app.command("serve")(serve)  # imports its engine when it runs: the other comman
 app.command("demo")(demo)  # the same
 app.command("incidents")(incidents)
 app.command("mcp")(mcp)  # the same
+app.add_typer(slow_logs, name="slowlog")
 app.add_typer(dead_letters, name="dead-letter")
 app.add_typer(dead_letters, name="deadletter", hidden=True)  # its name until 0.1
 

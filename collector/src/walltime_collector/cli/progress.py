@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+Done = Callable[[int], object]
 _LONG_BYTES = 8 * 1024 * 1024
 
 
 @contextmanager
-def progress(what: str, size_bytes: int) -> Iterator[Callable[[int], object]]:
+def progress(what: str, size_bytes: int) -> Iterator[Done]:
     """
     Yield what to call with the number of bytes done so far.
 

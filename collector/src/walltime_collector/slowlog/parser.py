@@ -101,7 +101,8 @@ class Parser:
 
     def quiet(self) -> list[Entry]:
         """Nothing followed for a while: the last entry has ended if its statement has."""
-        has_end = self._buffer.endswith((b";\n", b";\r\n"))
+        buffer = self._buffer
+        has_end = buffer.endswith((b";\n", b";\r\n")) or banner_starts(buffer, 0, len(buffer)) >= 0
         return self._read(is_over=False, is_quiet=True) if has_end else []
 
     def finish(self) -> list[Entry]:

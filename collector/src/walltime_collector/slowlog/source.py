@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 from ..zstd import zstd
 from .content import DAMAGED
 
-PIECE_BYTES: Final = 4 * 1024 * 1024
+PIECE_BYTES: Final = 1024 * 1024
 _OPEN: Final[Mapping[bytes, Callable[[BinaryIO], object]]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,

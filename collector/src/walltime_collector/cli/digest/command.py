@@ -13,12 +13,13 @@ from typing import Annotated
 import typer
 
 from ...errors import BadParameter, CommandFailed
-from ...format import printable, quoted
+from ...format import quoted
 from ...query.digest.answer import Digest, DigestRanking
 from .. import addresses
 from ..client import Client
 from ..options import check_since, checked_options, is_given, refuse_beside, refuse_without, with_global_options
 from ..output import print_json, print_rendered, read_as
+from ..slowlog.words import check_file
 
 _PATH = re.compile(r"[^\s`'\"(]*[./][^\s`'\"(]*")
 """A word that can only be the name of a file."""
@@ -81,13 +82,10 @@ def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:
     files: list[str] = []
     others: list[str] = []
     for word in words:
-        path = Path(word)
-        is_there = len(word) < 4_096 and "\0" not in word and path.exists()
-        if is_there and path.is_dir():
-            raise CommandFailed(f"{printable(word)}: is a folder; name the files in it")
-        if not is_there and word != "-" and _PATH.fullmatch(word):
-            raise CommandFailed(f"{printable(word)}: there is no such file")
-        (files if is_there or word == "-" else others).append(word)
+        is_file = word == "-" or (len(word) < 4_096 and "\0" not in word and Path(word).exists())
+        if is_file or _PATH.fullmatch(word):
+            check_file(word)
+        (files if is_file else others).append(word)
     if len(others) > 1:
         what = f"{quoted(others[0])} and {quoted(others[1])} are no files, and only one statement can be asked for"
         raise typer.BadParameter(f"{what}; put a statement of several words in quotes", param_hint="STATEMENT")

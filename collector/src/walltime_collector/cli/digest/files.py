@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from functools import partial
@@ -12,22 +12,21 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ...errors import CommandFailed
-from ...format import iso_time, plural, printable, size
+from ...format import iso_time, printable
 from ...query.digest.answer import Digest
 from ...query.digest.rank import digested, ranked
 from ...slowlog.entry import Entry
 from ...slowlog.lines import NEXT_HEADER
 from ...slowlog.parser import Parser
 from ...slowlog.source import PIECE_BYTES, Source
-from ..progress import progress
+from ..progress import Done, progress
+from ..slowlog.words import NO_LOG, left_out
 from .sums import Sums, Wanted
 
-Done = Callable[[int], object]
 _PART_BYTES: Final = 8 * 1024 * 1024
 _PARALLEL_BYTES: Final = 2 * _PART_BYTES
 """Of less, starting processes takes longer than reading."""
 _LOOK_BYTES: Final = 1024 * 1024
-_NO_LOG: Final = "not a slow log of MySQL, MariaDB or Percona Server: there is no entry in it"
 _TIME: Final = re.compile(rb"\n(?=# Time: )")
 
 
@@ -71,8 +70,8 @@ def digest_of_files(paths: Sequence[str], wanted: Wanted, *, by: str, limit: int
         name = printable("stdin" if path == "-" else path)
         is_other = not found.entries and found.losses.skipped_bytes
         if error or is_other:
-            failures.append(f"{name}: {error or _NO_LOG}")
-        elif lost := _lost(found):
+            failures.append(f"{name}: {error or NO_LOG}")
+        elif lost := left_out(found.losses.malformed, found.losses.skipped_bytes):
             losses.append(f"{name}: {lost}")
         sums.merge(found)
     if failures and not sums.entries:
@@ -90,13 +89,6 @@ def digest_of_files(paths: Sequence[str], wanted: Wanted, *, by: str, limit: int
         entries=rows[0]["all_entries"] if rows else 0,
     )
     return LogDigest(digest, losses, failures)
-
-
-def _lost(sums: Sums) -> str:
-    malformed, skipped_bytes = sums.losses.malformed, sums.losses.skipped_bytes
-    parts = [plural(malformed, "header") + " without a readable statement or time"] if malformed else []
-    parts += [f"{size(skipped_bytes)} that are no part of an entry"] if skipped_bytes else []
-    return "left out: " + ", ".join(parts) if parts else ""
 
 
 def _read_all(paths: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, Sums, str]]:
