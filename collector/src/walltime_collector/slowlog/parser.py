@@ -67,8 +67,7 @@ class Parser:
         carried: As `carried` was at `position`.
         position: Byte of the file the first piece begins with.
         losses: Those of earlier parsers, to be continued.
-        always_logged_ns: See header.read_header.
-        encodes: Whether the entries become rows.
+        always_logged_ns: See header.read_header; entries become rows if it `encodes`.
     """
 
     def __init__(
@@ -101,8 +100,8 @@ class Parser:
 
     def quiet(self) -> list[Entry]:
         """Nothing followed for a while: the last entry has ended if its statement has."""
-        buffer = self._buffer
-        has_end = buffer.endswith((b";\n", b";\r\n")) or banner_starts(buffer, 0, len(buffer)) >= 0
+        text = self._buffer
+        has_end = text.endswith((b";\n", b";\r\n")) or banner_starts(text, 0, len(text)) >= 0
         return self._read(is_over=False, is_quiet=True) if has_end else []
 
     def finish(self) -> list[Entry]:
