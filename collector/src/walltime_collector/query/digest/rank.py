@@ -14,10 +14,12 @@ from ..queries import Row, run
 from ..sampled import run_sums
 from ..scope import Filters, Scope
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
+from .history import history
 from .meant import meant
 
 _MAX_ROWS = 20_000
 _MAX_SENDERS = 10
+_MAX_WHOLE = 3
 
 
 def digest_of(
@@ -80,6 +82,8 @@ def ranked(
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
         statements = meant(statement, statements)
+        if len(statements) <= _MAX_WHOLE:
+            statements = [_with_history(engine, each, sent) for each in statements]
     if containing:
         wanted = " ".join(containing.lower().split())
         statements = [each for each in statements if wanted in f"{each.fingerprint} {each.fingerprint_id}".lower()]
@@ -98,6 +102,12 @@ def ranked(
         statement=statement,
         unsent_ns=unsent_ns,
     )
+
+
+def _with_history(engine: Engine, statement: DigestedStatement, sent: Mapping[int, Sequence[Row]]) -> DigestedStatement:
+    number = int(statement.fingerprint_id, 16)
+    texts = list(dict.fromkeys(str(row["text"]) for row in sent.get(number, ())))
+    return replace(statement, history=history(engine, number, texts))
 
 
 def statements(engine: Engine, scope: Scope) -> tuple[DigestedStatement, ...]:
