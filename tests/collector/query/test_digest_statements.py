@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from walltime_collector.cli.digest import render
+from walltime_collector.cli.digest.text import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
 from walltime_collector.query.digest.short import LONGEST, short_lists, shortened
