@@ -35,6 +35,8 @@ class _Current(NamedTuple):
     sample: Sample | None
     """A statement that has it, with its values, in memory only; None where the plan comes from the store."""
     recent: frozenset[int]
+    """Other plans that count as known."""
+    seen_s: float
 
 
 class KnownPlans:
@@ -77,9 +79,9 @@ class KnownPlans:
                 self._write(key, text, plan, now_s)
                 return ""
             plan, changed = same, change(current.plan, same)
-            self._writer.add(EVENTS, [self._event(key, text, changed, (current.plan, same), now_s)])
+            self._writer.add(EVENTS, [self._event(key, text, changed, current, same, now_s)])
         self._write(key, text, plan, now_s)
-        self._current[key] = _Current(plan, sample, frozenset())
+        self._current[key] = _Current(plan, sample, frozenset(), now_s)
         self._current.move_to_end(key)
         if len(self._current) > _MAX_KNOWN:
             self._current.popitem(last=False)
@@ -92,7 +94,9 @@ class KnownPlans:
             return None
         mine: list[Row] = [row for row in rows if (row["server"], row["database"]) == (self._server, key[1])]
         recent = frozenset(int(row["plan_id"]) for row in mine if row["last_ms"] >= (now_s - _RECENT_S) * 1_000)
-        return _Current(from_json(str(mine[0]["shape_text"])), None, recent) if mine else None
+        if not mine:
+            return None
+        return _Current(from_json(str(mine[0]["shape_text"])), None, recent, int(mine[0]["last_ms"]) / 1_000)
 
     def _write(self, key: tuple[int, str], text: str, plan: Step, now_s: float) -> None:
         identity = (*key, plan_id(plan))
@@ -114,8 +118,14 @@ class KnownPlans:
         }
         self._writer.add(TABLE, [row])
 
-    def _event(self, key: tuple[int, str], text: str, changed: str, plans: tuple[Step, Step], now_s: float) -> Row:
-        details = {"fingerprint_id": f"{key[0]:016X}", "database": key[1], "change": changed}
-        details |= dict(zip(("old_plan_id", "new_plan_id"), (f"{plan_id(each):016X}" for each in plans), strict=True))
+    def _event(self, key: tuple[int, str], text: str, changed: str, old: _Current, new: Step, now_s: float) -> Row:
+        details = {
+            "fingerprint_id": f"{key[0]:016X}",
+            "database": key[1],
+            "change": changed,
+            "old_plan_id": f"{plan_id(old.plan):016X}",
+            "new_plan_id": f"{plan_id(new):016X}",
+            "old_until": f"{old.seen_s:.3f}",
+        }
         what = f"the plan of `{shortened(text)}` changed: {changed}"
         return event_row(self._server, "mysql", "plan_changed", what, at_s=now_s, details=details)
