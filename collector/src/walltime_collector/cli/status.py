@@ -22,6 +22,9 @@ def render(status: Status, console: Console) -> RenderableType:
     parts += [Text(problem, "yellow") for problem, _ in counted_problems(status)]
     for path, error in status.slow_logs.items():
         parts.append(Text(f"slow log {printable(path)}: {printable(error) or 'followed'}", "yellow" if error else ""))
+    for name, (error, lacks) in status.servers.items():
+        problem = printable(error) or printable(lacks)
+        parts.append(Text(f"server {printable(name)}: {problem or 'observed'}", "yellow" if problem else ""))
     parts += [
         Text(f"{printable(loss.service)} {_lost(loss)}", "yellow" if loss.what.startswith("lost.") else "dim")
         for loss in status.sdk_losses

@@ -22,7 +22,7 @@ _SPANS = {
 
 
 class Metrics:
-    """The Prometheus registry; label values are constants of the code, and paths from the settings."""
+    """The Prometheus registry; label values are constants of the code, and paths and servers from the settings."""
 
     def __init__(self, health: Health) -> None:
         self._registry = CollectorRegistry()
@@ -61,6 +61,10 @@ class _HealthCollector(Collector):
         for path, error in report["slow_logs"].items():
             logs.add_metric([path], int(not error))
         yield logs
+        servers = GaugeMetricFamily("walltime_server_ok", "1 while this observed server answers", labels=["server"])
+        for name, (error, _) in report["servers"].items():
+            servers.add_metric([name], int(not error))
+        yield servers
 
 
 _GAUGES = {

@@ -40,7 +40,9 @@ def parse(text: str, setting: str, scheme: str, known: Sequence[str], password: 
     Raises:
         SettingsRefused: It is no address, has a password in it, or an option that nobody knows.
     """
-    name, equals, url = text.partition("=") if "=" in text.partition("://")[0] else ("", "", text)
+    name, equals, url = text.partition("=")
+    if "?" in name or not equals:  # the first = is of an option
+        name, equals, url = "", "", text
     url = url if "://" in url else f"{scheme}://{url}"
     try:
         parts = urlsplit(url)

@@ -20,7 +20,9 @@ class Look(ABC, Generic[Connection]):
     """
 
     every_s: float = 1.0
-    """Time between the starts of two looks; longer where a look takes long, see watched.COST."""
+    """Time between the starts of two looks; longer where a look takes long."""
+    share: float = 0.02
+    """At most this part of the time is spent with the look: one that took 1 s comes again after 50 s."""
 
     def __init__(self, name: str, writer: Writer) -> None:
         self.name, self.writer = name, writer
@@ -30,7 +32,10 @@ class Look(ABC, Generic[Connection]):
         A new connection: perhaps of another server behind the same name. Find out what it has.
 
         Returns:
-            What the server lacks for this look, and the exact statements that switch it on; empty: nothing.
+            What the look could see more with, and the exact statements that switch it on; empty: nothing.
+
+        Raises:
+            Lacking: The look sees nothing without it; it is left out until the next connection.
         """
         return ""
 

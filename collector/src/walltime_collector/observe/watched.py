@@ -14,8 +14,6 @@ from .look import Lacking, Look
 
 log = logging.getLogger(__name__)
 
-COST = 50
-"""A look that took t seconds comes again after t times this at the earliest: one server is asked 2 % of the time."""
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 60.0
 
 
@@ -36,7 +34,7 @@ class Watched(BackgroundThread, Generic[Connection]):
     Args:
         name: As applications know it.
         connect: Opens a connection with time limits; whatever it raises is logged without the password.
-        explain: What an error of the driver means and what to do, in a sentence without secrets.
+        explain: What an error means and what to do, in a sentence without secrets; empty: it is none of the driver.
     """
 
     def __init__(
@@ -48,9 +46,12 @@ class Watched(BackgroundThread, Generic[Connection]):
         explain: Callable[[Exception], str],
     ) -> None:
         super().__init__(f"observe {name}", f"ask {name}", 1.0)
+        self._log = log.getChild(name)  # the log holds back what one logger repeats
         self.server, self._connect, self._looks, self._health, self._explain = name, connect, [*looks], health, explain
         self._connection: Connection | None = None
-        self._lacking: dict[Look[Connection], str] = {}
+        self._lacking: set[Look[Connection]] = set()
+        self._lacks: dict[Look[Connection], str] = {}
+        self._said: set[str] = set()
         self._due_s: dict[Look[Connection], float] = {}
         self._retry_s = _FIRST_RETRY_S
         self._opened_s = 0.0
@@ -58,7 +59,7 @@ class Watched(BackgroundThread, Generic[Connection]):
 
     def step(self) -> None:
         """Run the looks that are due; the next step is at the time of the next one."""
-        if self._lacking and time.monotonic() - self._opened_s >= _LAST_RETRY_S:
+        if self._lacks and time.monotonic() - self._opened_s >= _LAST_RETRY_S:
             self._close()  # what it lacks may be there now, and a new right counts for new connections
         connection = self._connection or self._open()
         for look in [*self._looks]:
@@ -68,52 +69,64 @@ class Watched(BackgroundThread, Generic[Connection]):
             try:
                 look.look(connection)
             except Lacking as lacking:
-                self._lacks(look, str(lacking))
+                self._leave_out(look, lacking)
                 self._tell("")
             except Exception:
                 self._looks.sort(key=lambda each: each is look)  # the next time after the others, which may succeed
                 raise
             took_s = time.monotonic() - began_s
-            self._due_s[look] = began_s + max(look.every_s, took_s * COST)
+            self._due_s[look] = began_s + max(look.every_s, took_s / look.share)
         self._retry_s = _FIRST_RETRY_S
         now_s = time.monotonic()
         nexts = [each for look, each in self._due_s.items() if look not in self._lacking]
-        nexts += [self._opened_s + _LAST_RETRY_S] if self._lacking else []
+        nexts += [self._opened_s + _LAST_RETRY_S] if self._lacks else []
         self.interval_s = max(min(nexts, default=now_s) - now_s, 0.01)
 
     def _open(self) -> Connection:
         connection = self._connect()
         self._connection, self._opened_s = connection, time.monotonic()
-        before, self._lacking = self._lacking, {}
+        self._lacking.clear()
+        self._lacks.clear()
         self._due_s.clear()
         for look in self._looks:
-            if lacks := look.opened(connection):
-                self._lacks(look, lacks, before.get(look, ""))
+            try:
+                if could_use := look.opened(connection):
+                    self._say(look, could_use)
+            except Lacking as lacking:
+                self._leave_out(look, lacking)
         self._tell("")
         return connection
 
-    def _lacks(self, look: Look[Connection], what: str, before: str = "") -> None:
-        self._lacking[look] = what
-        if what != before:
-            log.warning("%s: %s", self.server, what)
+    def _leave_out(self, look: Look[Connection], lacking: Lacking) -> None:
+        self._lacking.add(look)
+        self._say(look, str(lacking))
+
+    def _say(self, look: Look[Connection], what: str) -> None:
+        self._lacks[look] = what
+        if what not in self._said:
+            self._said.add(what)
+            self._log.warning("%s: %s", self.server, what)
 
     def failed(self, error: Exception) -> float:
         """Close the connection, say once why, and wait longer each time."""
         self._close()
-        self._tell(self._explain(error) or type(error).__name__)
+        what = self._explain(error)
+        if not what:
+            self._log.exception("%s: asking it failed unexpectedly; trying again", self.server)
+        self._tell(what or type(error).__name__)
         wait_s = self._retry_s * random.uniform(0.8, 1.2)
         self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
         return wait_s
 
     def _tell(self, error: str) -> None:
         """Into the log when it changed, and onto the status: the error, or what the server lacks."""
-        lacks = "; ".join(dict.fromkeys(self._lacking.values()))
+        lacks = "; ".join(dict.fromkeys(self._lacks.values()))
         if not self._health.observed(self.server, error, lacks):
             return
         if error:
-            log.warning("%s: %s; trying again", self.server, error)
+            self._log.warning("%s: %s; trying again", self.server, error)
         else:
-            log.info("%s: is observed", self.server)
+            self._log.info("%s: is observed", self.server)
 
     def stop(self, within_s: float) -> None:
         """See BackgroundThread."""
@@ -126,4 +139,4 @@ class Watched(BackgroundThread, Generic[Connection]):
             try:
                 connection.close()
             except Exception as error:  # noqa: BLE001 a connection that is broken may say so once more
-                log.debug("%s: closing the connection: %s", self.server, self._explain(error))
+                self._log.debug("%s: closing the connection: %s", self.server, self._explain(error))

@@ -33,6 +33,8 @@ class Entry:
     row_lock_ns: int = 0
     """Waiting for InnoDB's row locks; Percona Server alone has it."""
     io_wait_ns: int = 0
+    cpu_ns: int = 0
+    """On a CPU of the server; performance_schema alone has it."""
     rows_sent: int = 0
     rows_examined: int = 0
     rows_affected: int = 0

@@ -52,7 +52,7 @@ def health_routes(engine: Engine, health: Health, access: Access, current_status
             return json_response({"ok": report["ok"]}, status)
         if not is_admin(request):
             report |= {"troubles": [{"reason": trouble["reason"]} for trouble in report["troubles"]]}
-            report |= {"error": "", "slow_logs": {}}
+            report |= {"error": "", "slow_logs": {}, "servers": {}}
         return json_response(report, status)
 
     async def readyz(request: Request) -> Response:

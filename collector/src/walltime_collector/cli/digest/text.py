@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ...format import count, duration, plural, printable, share, time_span
-from ...query.digest.answer import Digest, DigestedStatement, ServerView
+from ...query.digest import wording
+from ...query.digest.answer import Day, Digest, DigestedStatement, ServerView, StatementHistory
 from ...query.digest.short import shortened
 from ...query.names import shown
 from ..drawing.bars import COLOURS, LETTERS, is_coloured, span
@@ -16,6 +19,7 @@ from ..output import left_out
 _MAX_SENDERS = 3
 _MAX_WHOLE = 3
 """Up to this number of selected statements are shown whole."""
+_MAX_DAYS = 7
 _MIN_SHARE = 0.01
 _BAR = 12
 
@@ -96,6 +100,8 @@ def _lines(statement: DigestedStatement, *, is_whole: bool, of_files: bool) -> T
             words.append(f" (in {plural(server.entries, 'entry', 'entries')})", "not bold dim")
         words.append(f", {duration(server.mean_ns)} each, p95 {duration(server.p95_ns)}", "not bold")
         words.append_text(_work(server))
+    if statement.history and statement.history.first_seen:
+        words.append_text(_history(statement.history))
     if statement.senders:
         words.append("\nsent by ", "not bold dim")
         for at, sender in enumerate(statement.senders[:_MAX_SENDERS]):
@@ -112,6 +118,32 @@ def _lines(statement: DigestedStatement, *, is_whole: bool, of_files: bool) -> T
         )
         words.append(f": {source}", "not bold dim")
     return words
+
+
+def _history(history: StatementHistory) -> Text:
+    words = Text("\nfirst seen ", "not bold dim").append(wording.first_seen(history), "not dim")
+    for each in history.versions[:_MAX_SENDERS]:
+        if each.version:
+            service, version = printable(each.service), printable(each.version)
+            words.append(f"   {service} {version}: {plural(each.calls, 'call')}", "not dim")
+    for new in history.new_since:
+        words.append(f"\n{wording.since_version(new)}", "not dim yellow")
+    for day in history.days[-_MAX_DAYS:]:
+        words.append(f"\n{datetime.fromtimestamp(day.day_s, timezone.utc):%Y-%m-%d} ", "dim")
+        words.append(", ".join(_of_day(day)), "not dim")
+    return words
+
+
+def _of_day(day: Day) -> list[str]:
+    said = []
+    if day.calls:
+        said.append(f"client {plural(day.calls, 'call')}, {duration(day.time_ns / day.calls)} each")
+    if day.logged_calls:
+        said.append(f"server {count(day.logged_calls)} logged, {duration(day.logged_ns / day.logged_calls)} each")
+        if day.rows_examined:
+            examined = day.rows_examined / max(day.rows_used, 1)
+            said.append(f"{plural(examined, 'row')} examined for each sent or changed")
+    return said
 
 
 def _work(server: ServerView) -> Text:

@@ -19,6 +19,7 @@ from ...health.checks import (
     check_database,
     check_disk,
     check_incidents,
+    check_servers,
     check_slow_logs,
 )
 from ...health.findings import Finding, findings, summary
@@ -102,6 +103,7 @@ class _Doctor:
         yield _run("disk", lambda: _passed(check_disk(self._status)))
         yield _run("database", lambda: _passed(check_database(self._status)))
         yield _run("slow logs", lambda: _passed(check_slow_logs(self._status)))
+        yield _run("servers", lambda: _passed(check_servers(self._status)))
         yield _run("incidents", lambda: _passed(check_incidents(self._status)))
         yield _run("applications", self._check_applications)
         for name, check in (

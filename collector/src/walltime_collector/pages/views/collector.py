@@ -17,6 +17,7 @@ from ...health.checks import (
     check_database,
     check_disk,
     check_incidents,
+    check_servers,
     check_slow_logs,
     counted_problems,
     over_limit,
@@ -73,15 +74,16 @@ def collector(request: PageRequest) -> CollectorPage:
     whole = request.sources.status()
     status = whole if request.is_admin else redacted(whole)
     services, charts = _if_answered(lambda: _services(request)), _if_answered(lambda: _charts(request))
-    slow_logs = check_slow_logs(whole)
+    slow_logs, servers = check_slow_logs(whole), check_servers(whole)
     if not request.is_admin:
-        slow_logs = _without_paths(slow_logs, whole)
+        slow_logs, servers = _without_paths(slow_logs, whole), _without_addresses(servers, whole)
     problems = {
         problem: min(map(request.sources.health.ago_s, counters)) for problem, counters in counted_problems(status)
     }
     recent = [problem for problem, ago_s in problems.items() if ago_s < _RECENT_S]
     since_start = (*recent, *over_limit(status))
-    checks = (check_data_moves(status), check_disk(status), check_database(status), slow_logs, check_incidents(status))
+    moves, disk, database = check_data_moves(status), check_disk(status), check_database(status)
+    checks = (moves, disk, database, slow_logs, servers, check_incidents(status))
     levels = [check.level for check in checks]
     levels += ["FAIL" if finding.is_failure else "WARN" for service in services for finding in service.findings]
     verdict = worst([*levels, "WARN"] if since_start else levels)
@@ -128,6 +130,15 @@ def _without_paths(check: Check, status: Status) -> Check:
     failed = sum(map(bool, status.slow_logs.values()))
     followed = plural(len(status.slow_logs) - failed, "slow log")
     return replace(check, what=f"{followed} followed" + (f", {count(failed)} cannot be read" if failed else ""))
+
+
+def _without_addresses(check: Check, status: Status) -> Check:
+    """The check of the observed servers for readers who may not see addresses."""
+    if not status.servers:
+        return check
+    failed = sum(bool(error) for error, _ in status.servers.values())
+    observed = plural(len(status.servers) - failed, "server")
+    return replace(check, what=f"{observed} observed" + (f", {count(failed)} cannot be asked" if failed else ""))
 
 
 def _services(request: PageRequest) -> tuple[Service, ...]:

@@ -14,10 +14,12 @@ from ..queries import Row, run
 from ..sampled import run_sums
 from ..scope import Filters, Scope
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
+from .history import history
 from .meant import meant
 
 _MAX_ROWS = 20_000
 _MAX_SENDERS = 10
+_MAX_WHOLE = 3
 
 
 def digest_of(
@@ -41,7 +43,7 @@ def digest_of(
         reading_first = threads.submit(run, engine, "digest/first")
         sent = sent_in(engine, scope)
         logged, (first,) = logging.result(), reading_first.result()
-    return ranked(
+    found = ranked(
         digested(sent, logged, first_us=first["first_us"]),
         since=iso_time(scope.window.start_ns),
         until=iso_time(scope.window.end_ns),
@@ -54,6 +56,9 @@ def digest_of(
         server_ns=logged[0]["all_time_ns"] if logged else 0,
         entries=logged[0]["all_entries"] if logged else 0,
     )
+    if not statement or found.all_statements > _MAX_WHOLE:
+        return found
+    return replace(found, statements=tuple(_with_history(engine, each, sent) for each in found.statements))
 
 
 def ranked(
@@ -98,6 +103,12 @@ def ranked(
         statement=statement,
         unsent_ns=unsent_ns,
     )
+
+
+def _with_history(engine: Engine, statement: DigestedStatement, sent: Mapping[int, Sequence[Row]]) -> DigestedStatement:
+    number = int(statement.fingerprint_id, 16)
+    texts = list(dict.fromkeys(str(row["text"]) for row in sent.get(number, ())))
+    return replace(statement, history=history(engine, number, texts))
 
 
 def statements(engine: Engine, scope: Scope) -> tuple[DigestedStatement, ...]:
