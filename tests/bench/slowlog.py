@@ -122,14 +122,10 @@ def command_s(*command: str | Path) -> tuple[float, float]:
 
 def digests(log: Path) -> str:
     """`walltime digest` and pt-query-digest, one after the other, twice; the faster run of each."""
-    tool = shutil.which("pt-query-digest")
-    ours = [WALLTIME, "digest", log]
-    theirs = [tool, "--no-version-check", log] if tool else None
-    best = {
-        name: min(command_s(*command) for _ in range(2))
-        for name, command in (("walltime digest", ours), ("pt-query-digest", theirs))
-        if command is not None
-    }
+    commands: dict[str, list[str | Path]] = {"walltime digest": [WALLTIME, "digest", log]}
+    if tool := shutil.which("pt-query-digest"):
+        commands["pt-query-digest"] = [tool, "--no-version-check", log]
+    best = {name: min(command_s(*command) for _ in range(2)) for name, command in commands.items()}
     return ", ".join(f"{name} {took_s:.1f} s, {cpu_s:.1f} s of CPU" for name, (took_s, cpu_s) in best.items())
 
 
