@@ -107,7 +107,7 @@ def _stopped(reading: Reading, server: Server, status: cache_status.Status | Non
             found = carried(reading, server.asked, server.spans(event, 0))
             yield from _said(found, mine[-1].what if len(mine) == 1 else _times(mine))
     if slow_itself:
-        yield slow_itself
+        yield from _said(slow_itself, "")
 
 
 def _times(happened: Sequence[ServerEvent]) -> str:
