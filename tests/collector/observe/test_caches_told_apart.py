@@ -144,6 +144,7 @@ class Lab:
         usual = self._visits(cases, 1)
         for each in cases:
             each.begin()
+        time.sleep(1.5)  # what was done to begin is in another second
         slow = self._visits(cases, 2)
         for each in cases:
             each.end()

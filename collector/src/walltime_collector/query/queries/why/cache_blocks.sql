@@ -3,7 +3,7 @@ SELECT
     at >= fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC') AND at < fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') AS is_slow,
     intDiv((toUnixTimestamp64Milli(at) * 1000000 - if(is_slow, {slow_start_ns:Int64}, {usual_start_ns:Int64})) * {blocks:Int64},
         if(is_slow, {slow_end_ns:Int64} - {slow_start_ns:Int64}, {usual_end_ns:Int64} - {usual_start_ns:Int64})) AS block,
-    sum(over_ns) AS time_ns,
+    sum(over_ns) / 1e9 AS seconds,
     sum(cache_status.hits) AS hits,
     sum(cache_status.misses) AS misses,
     sum(cache_status.evictions) AS evictions,

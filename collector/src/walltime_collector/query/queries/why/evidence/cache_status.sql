@@ -4,7 +4,7 @@ SELECT
         at >= fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC') AND at < fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC'), 'slow',
         at >= fromUnixTimestamp64Nano({usual_start_ns:Int64}, 'UTC') AND at < fromUnixTimestamp64Nano({usual_end_ns:Int64}, 'UTC'), 'usual',
         '') AS side,
-    sum(over_ns) AS time_ns,
+    sum(over_ns) / 1e9 AS seconds,
     sum(cache_status.hits) AS hits,
     sum(cache_status.misses) AS misses,
     sum(cache_status.evictions) AS evictions,

@@ -10,8 +10,8 @@ import numpy as np
 from .....format import count, duration, ratio, size
 from ....queries import run
 from ....statistics import CHANCE
-from ....statistics.estimates import BLOCKS, Estimate, Sums
-from ....statistics.estimates import ratio as estimated
+from ....statistics.blocks import Blocks, compare
+from ....statistics.estimates import BLOCKS, Sums
 from ...answer import Contribution, Cost
 from ...finding import Finding
 from ...reading import Reading
@@ -22,9 +22,9 @@ _NOTABLE = 0.3
 """Of the change that is to be explained."""
 _LEAST_NS, _MUCH = 300_000, 2.0
 _FEWEST_LOOKUPS = 200
-_UNREAD, _BURST = 0.9, 3.0
-_LEAST_RATE, _S = 1.0, 1_000_000_000
-_COLUMNS = ("time_ns", "hits", "misses", "evictions", "unread_evictions", "ping_ns", "pings", "max_bytes")
+_UNREAD, _BURST = 0.9, 2.0
+_LEAST_RATE = 1.0
+_COLUMNS = ("seconds", "hits", "misses", "evictions", "unread_evictions", "ping_ns", "pings", "max_bytes")
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,15 @@ class Side:
         """Over all blocks."""
         return float(self.blocks[column].sum())
 
-    def per(self, column: str, of: str) -> Estimate:
-        """The mean, and how sure it is."""
-        return estimated(self.blocks[column], self.blocks[of])
+    def per(self, column: str, of: str) -> float:
+        """The mean."""
+        return self.sum(column) / max(self.sum(of), 1e-9)
 
-    def capped(self, column: str) -> Estimate:
-        """Of a time; a burst, as when a cache is filled, counts as three usual blocks."""
-        rates = self.blocks[column] / self.blocks["time_ns"]
-        return estimated(np.minimum(rates, _BURST * np.median(rates)) * self.blocks["time_ns"], self.blocks["time_ns"])
+    def tries(self, column: str, of: str) -> Blocks:
+        """For a test; a burst, as when a cache is filled, counts as two usual blocks."""
+        tries = self.blocks[of]
+        means = self.blocks[column] / np.maximum(tries, 1e-9)
+        return np.column_stack([tries, np.minimum(means, _BURST * np.median(means)) * tries])
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,21 @@ class Status:
 
     def too_small(self) -> Finding | None:
         """It evicts more than usual, or in one window always: so many items that the additional misses can be them."""
-        now, misses = (self.slow.per(name, "time_ns") for name in ("evictions", "misses"))
-        more, more_misses, p_value = now.size, misses.size, None
-        words = f"{self.server} evicts {count(now.size * _S)} items a second"
-        if not self.is_of_one_window:
-            before = self.usual.per("evictions", "time_ns")
-            words += f" instead of {count(before.size * _S)}" if before.size * _S >= _LEAST_RATE else ""
-            more = now.size - before.size
-            p_value = self.slow.capped("evictions").minus(self.usual.capped("evictions")).p_value
-            more_misses -= self.usual.per("misses", "time_ns").size
-        if more * _S < _LEAST_RATE or more < _NOTABLE * more_misses or (p_value is not None and p_value >= CHANCE):
+        now, before = (each.per("evictions", "seconds") for each in (self.slow, self.usual))
+        misses, usual_misses = (each.per("misses", "seconds") for each in (self.slow, self.usual))
+        words, p_value = f"{self.server} evicts {count(now)} items a second", None
+        if self.is_of_one_window:
+            before = usual_misses = 0.0
+        else:
+            words += f" instead of {count(before)}" if before >= _LEAST_RATE else ""
+            p_value = self._p_value("evictions", "seconds")
+        if now - before < max(_LEAST_RATE, _NOTABLE * (misses - usual_misses)) or (p_value or 0) >= CHANCE:
             return None
         if self.slow.sum("unread_evictions") >= _UNREAD * self.slow.sum("evictions"):
             words += ", nearly all of which were never read: it is filled with what nobody reads"
         else:
             words += f": {size(self.slow.blocks['max_bytes'].max())} are too little"
-        return self._finding(words, p_value, "evictions", "misses", "time_ns")
+        return self._finding(words, p_value, "evictions", "misses", "seconds")
 
     def as_ever(self, kind: Contribution) -> Finding | None:
         """The lookups of all others hit as usual, so it is not the cache that changed."""
@@ -93,13 +93,16 @@ class Status:
 
     def slow_itself(self, part: Contribution) -> Finding | None:
         """The collector waits longer for its answers too, by a good part of what the calls do."""
-        now, before = (each.per("ping_ns", "pings") for each in (self.slow, self.usual))
+        now_ns, before_ns = (each.per("ping_ns", "pings") for each in (self.slow, self.usual))
         more_ns = (part.slow.per_call_ns or 0) - (part.usual.per_call_ns or 0)
-        p_value, least_ns = now.minus(before).p_value, max(_LEAST_NS, _NOTABLE * more_ns)
-        is_much = now.size >= _MUCH * before.size and now.size - before.size >= least_ns
-        if self.is_of_one_window or not is_much or p_value >= CHANCE:
+        is_much = now_ns >= _MUCH * before_ns and now_ns - before_ns >= max(_LEAST_NS, _NOTABLE * more_ns)
+        if self.is_of_one_window or not is_much or (p_value := self._p_value("ping_ns", "pings")) >= CHANCE:
             return None
-        return self._finding(_slow(self.server, now.size, before.size), p_value, "ping_ns", "pings")
+        return self._finding(_slow(self.server, now_ns, before_ns), p_value, "ping_ns", "pings")
+
+    def _p_value(self, column: str, of: str) -> float:
+        tested = compare(self.usual.tries(column, of), self.slow.tries(column, of))
+        return 1.0 if tested.is_drift else tested.p_value
 
     def _finding(self, sentence: str, p_value: float | None, *columns: str) -> Finding:
         sides = {"slow": self.slow} if self.is_of_one_window else {"usual": self.usual, "slow": self.slow}
