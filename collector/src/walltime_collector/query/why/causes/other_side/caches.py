@@ -117,5 +117,5 @@ def _times(happened: Sequence[ServerEvent]) -> str:
 
 def _said(found: Finding | None, sentence: str) -> Iterator[Finding]:
     if found:
-        words = found.sentence or sentence
+        words = found.sentence or f"That is because {sentence}"
         yield replace(found, sentence=f"{words}.")
