@@ -10,10 +10,6 @@ from .writer import Writer
 Connection = TypeVar("Connection")
 
 
-COST = 50.0
-"""A look that took t seconds comes again after t times this at the earliest: one server is asked 2 % of the time."""
-
-
 class Look(ABC, Generic[Connection]):
     """
     Asks one thing of one server; it is used by one thread.
@@ -24,8 +20,9 @@ class Look(ABC, Generic[Connection]):
     """
 
     every_s: float = 1.0
-    """Time between the starts of two looks; longer where a look takes long, see `cost`."""
-    cost: float = COST
+    """Time between the starts of two looks; longer where a look takes long."""
+    share: float = 0.02
+    """At most this part of the time is spent with the look: one that took 1 s comes again after 50 s."""
 
     def __init__(self, name: str, writer: Writer) -> None:
         self.name, self.writer = name, writer
