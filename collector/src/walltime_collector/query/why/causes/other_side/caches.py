@@ -9,7 +9,7 @@ from ....observed import names
 from ....observed.events import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
-from ...finding import Finding
+from ...finding import BECAUSE, Finding
 from ...reading import Reading
 from ..cause import Cause, fails_more
 from . import cache_status
@@ -117,5 +117,5 @@ def _times(happened: Sequence[ServerEvent]) -> str:
 
 def _said(found: Finding | None, sentence: str) -> Iterator[Finding]:
     if found:
-        words = found.sentence or f"That is because {sentence}"
+        words = found.sentence or f"{BECAUSE}{sentence}"
         yield replace(found, sentence=f"{words}.")
