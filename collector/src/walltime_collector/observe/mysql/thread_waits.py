@@ -54,8 +54,8 @@ class ThreadWaits:
     """
     Divides what a thread waited since the last look among the statements that it ran.
 
-    Exact for the only statement of a thread between two looks, as one that lasts longer than they are apart; of several,
-    those with most unexplained time have most of it. What runs during a look counts for the next one.
+    Exact for the only statement of a thread between two looks, as one that lasts longer than they are apart; of
+    several, those with most unexplained time have most of it. What runs during a look counts for the next one.
     """
 
     def __init__(self, connection: Connection) -> None:
