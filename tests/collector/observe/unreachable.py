@@ -1,4 +1,4 @@
-"""What tests of bad servers need: one that says nothing, what the collector says about each, whether a secret leaked."""
+"""What tests of bad servers need: one that says nothing, what the collector says about each, all that it writes."""
 
 from __future__ import annotations
 

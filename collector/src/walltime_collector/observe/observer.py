@@ -12,6 +12,7 @@ from ..config.settings import Settings
 from ..health.counters import Health
 from ..slowlog.reader import named
 from .address import parse
+from .caches.servers import caches
 from .look import Look
 from .mysql import connection
 from .mysql.statements.batches import StatementStore
@@ -37,7 +38,10 @@ class Observer:
     def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
         self._writer = Writer(engine, health)
         self._statements = StatementStore(settings.data / _STATEMENTS, engine, health)
-        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health)]
+        self._servers: Sequence[Watched[Any]] = [
+            *_servers(settings, self._writer, health),
+            *caches(settings, engine, self._writer, health),
+        ]
 
     def start(self) -> None:
         """Start the threads; without a server there is none."""
@@ -57,7 +61,7 @@ class Observer:
 
 
 def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
-    """Those of `mysql`, `memcached` and `redis`."""
+    """Those of `mysql`."""
     for text in settings.mysql:
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
