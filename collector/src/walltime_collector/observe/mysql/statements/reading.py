@@ -206,7 +206,7 @@ def _entry(statement: Statement, thread: Thread, waits: Waits | None, origin_us:
     }
     fields = {name: str(value) for name, value in counts.items() if value}
     if waits:
-        fields["thread_waits"] = "1"
+        fields["thread_waits"] = "divided" if waits.is_divided else "exact"
     return Entry(
         statement.query_ns,
         origin_us + statement.timer_start // 1_000_000,
