@@ -14,7 +14,7 @@ import typer
 
 from ...errors import BadParameter, CommandFailed
 from ...format import quoted
-from ...query.digest.answer import Digest, DigestRanking
+from ...query.digest.answer import AskedPlan, Digest, DigestRanking
 from .. import addresses
 from ..client import Client
 from ..options import check_since, checked_options, is_given, refuse_beside, refuse_without, with_global_options
@@ -47,6 +47,9 @@ def digest(
     service: Annotated[str, typer.Option(help="Only what this service sends.")] = "",
     by: Annotated[DigestRanking, typer.Option(help="What to rank by, largest first.")] = "total",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many statements.")] = 20,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Ask the MySQL servers for the plan of the statement. Needs the admin token.")
+    ] = False,
 ) -> None:
     """
     Which SQL statements take the time, and who sends them.
@@ -55,6 +58,8 @@ def digest(
     CloudWatch Logs or Cloud Logging. `./NAME` is always a file, and `0x…` always an id.
     """
     files, statement = sorted_words(words or ())
+    if plan and (files or not statement):
+        raise typer.BadParameter("it is of one statement: walltime digest ID --plan", param_hint="--plan")
     if files:
         return _print_of_files(
             files, statement, as_json, since if is_given("since") else "all", until, service, by, limit
@@ -63,12 +68,26 @@ def digest(
     if since != "all":
         check_since(since)
     document = client.get("/api/digest", since=since, service=service, by=by, limit=limit, statement=statement)
+    answer = read_as(Digest, document)
+    if plan:
+        return _print_plan(client, answer, as_json=as_json)
     if as_json:
         return print_json(document)
     from .text import render
 
-    answer = read_as(Digest, document)
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
+
+
+def _print_plan(client: Client, answer: Digest, *, as_json: bool) -> None:
+    if len(answer.statements) > 1:
+        raise typer.BadParameter("several statements begin like this; give a whole id", param_hint="--plan")
+    document = client.post(f"/api/statements/{answer.statements[0].fingerprint_id}/plan", {})
+    if as_json:
+        return print_json(document)
+    from .text import plan_lines
+
+    asked = read_as(AskedPlan, document)
+    return print_rendered(lambda _: plan_lines(asked.plan))
 
 
 def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:

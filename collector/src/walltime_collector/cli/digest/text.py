@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...format import count, duration, plural, printable, share, time_span
 from ...query.digest import wording
-from ...query.digest.answer import Day, Digest, DigestedStatement, ServerView, StatementHistory
+from ...query.digest.answer import Day, Digest, DigestedStatement, Plan, ServerView, StatementHistory
 from ...query.digest.short import shortened
 from ...query.names import shown
 from ..drawing.bars import COLOURS, LETTERS, is_coloured, span
@@ -20,6 +20,7 @@ _MAX_SENDERS = 3
 _MAX_WHOLE = 3
 """Up to this number of selected statements are shown whole."""
 _MAX_DAYS = 7
+_MAX_PLANS = 3
 _MIN_SHARE = 0.01
 _BAR = 12
 
@@ -131,6 +132,18 @@ def _history(history: StatementHistory) -> Text:
     for day in history.days[-_MAX_DAYS:]:
         words.append(f"\n{datetime.fromtimestamp(day.day_s, timezone.utc):%Y-%m-%d} ", "dim")
         words.append(", ".join(_of_day(day)), "not dim")
+    for plan in history.plans[:_MAX_PLANS]:
+        words.append("\n").append_text(plan_lines(plan))
+    return words
+
+
+def plan_lines(plan: Plan) -> Text:
+    """A plan as a tree, with when it was seen and what changed."""
+    words = Text("plan ", "not bold dim").append(printable(wording.plan_seen(plan)), "not dim")
+    if plan.changed:
+        words.append(f"   {printable(plan.changed)}", "not dim yellow")
+    for line in plan.lines:
+        words.append(f"\n  {'  ' * line.depth}{printable(line.text)}", "not dim")
     return words
 
 

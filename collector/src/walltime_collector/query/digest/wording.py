@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...format import count, printable
 from ..names import shown
-from .answer import NewSince, StatementHistory
+from .answer import NewSince, Plan, StatementHistory
 
 
 def since_version(new: NewSince) -> str:
@@ -16,4 +16,15 @@ def since_version(new: NewSince) -> str:
 
 def first_seen(history: StatementHistory) -> str:
     """`2026-11-21 09:30 UTC`."""
-    return f"{history.first_seen[:16].replace('T', ' ')} UTC"
+    return _moment(history.first_seen)
+
+
+def plan_seen(plan: Plan) -> str:
+    """`on 10.0.0.5:3306, shop, 2026-11-21 09:30 UTC to 2026-11-24 14:00 UTC`."""
+    where = ", ".join(filter(None, (plan.server, plan.database)))
+    until = "" if plan.last_seen == plan.first_seen else f" to {_moment(plan.last_seen)}"
+    return f"on {where}, {_moment(plan.first_seen)}{until}"
+
+
+def _moment(iso: str) -> str:
+    return f"{iso[:16].replace('T', ' ')} UTC"
