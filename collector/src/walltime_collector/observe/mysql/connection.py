@@ -137,7 +137,7 @@ def explain(error: Exception) -> str:
     if isinstance(cause, socket.gaierror):
         return "the name of its host is unknown here: check the address"
     if isinstance(cause, ConnectionRefusedError | FileNotFoundError):
-        return "nothing listens at its address: check that the server runs, and the port or socket"
+        return "connection refused: check that the server runs, and the port or the socket of its address"
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {CONNECT_S} s: check the address and the firewall"
     if isinstance(cause, OSError):
@@ -145,6 +145,8 @@ def explain(error: Exception) -> str:
     if not isinstance(error, pymysql.MySQLError):
         return ""
     code: Any = error.args[0] if error.args else 0
+    if not isinstance(code, int):
+        return "what answers there speaks another protocol, and is no MySQL server: check the address"
     if code == CR.CR_SERVER_LOST and "timed out" in str(error):
         return f"it did not answer within {ANSWER_S} s"
     if code in _MEANINGS:

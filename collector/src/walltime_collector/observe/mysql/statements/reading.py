@@ -161,12 +161,12 @@ def _entry(statement: Statement, thread: Thread, origin_us: int, most_text_bytes
         origin_us: Unix time at which the server's timer was 0.
     """
     flags = {
-        "Full_scan": statement.select_scan or statement.no_index_used,
-        "Full_join": statement.select_full_join,
-        "Tmp_table": statement.created_tmp_tables,
-        "Tmp_table_on_disk": statement.created_tmp_disk_tables,
-        "Filesort": statement.sort_rows,
-        "Filesort_on_disk": statement.sort_merge_passes,
+        "is_full_scan": statement.select_scan or statement.no_index_used,
+        "is_full_join": statement.select_full_join,
+        "is_tmp_table": statement.created_tmp_tables,
+        "is_tmp_table_on_disk": statement.created_tmp_disk_tables,
+        "is_filesort": statement.sort_rows,
+        "is_filesort_on_disk": statement.sort_merge_passes,
     }
     counts = {
         "Created_tmp_tables": statement.created_tmp_tables,
