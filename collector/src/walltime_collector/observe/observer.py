@@ -12,10 +12,12 @@ from ..config.settings import Settings
 from ..health.counters import Health
 from ..slowlog.reader import named
 from .address import parse
+from .caches.servers import caches
 from .look import Look
 from .mysql import connection
 from .mysql.statements.batches import StatementStore
 from .mysql.statements.look import Statements
+from .mysql.status import StatusLook
 from .watched import Watched
 from .writer import Writer
 
@@ -36,7 +38,10 @@ class Observer:
     def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
         self._writer = Writer(engine, health)
         self._statements = StatementStore(settings.data / _STATEMENTS, engine, health)
-        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health)]
+        self._servers: Sequence[Watched[Any]] = [
+            *_servers(settings, self._writer, health),
+            *caches(settings, engine, self._writer, health),
+        ]
 
     def start(self) -> None:
         """Start the threads; without a server there is none."""
@@ -56,12 +61,12 @@ class Observer:
 
 
 def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
-    """Those of `mysql`, `memcached` and `redis`."""
+    """Those of `mysql`."""
     for text in settings.mysql:
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
         connection.check(address, where)
-        looks: list[Look[connection.Connection]] = []
+        looks: list[Look[connection.Connection]] = [StatusLook(address.name, writer)]
         if address.name in {name for name, _ in map(named, settings.slow_log)}:
             log.info("%s: its statements are read from its slow log, not from performance_schema", address.name)
         else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..statements.sql_lexer.lexer import Lexed, lex
 from .statement import Statement
 
 NO_FLAGS: Final[frozenset[str]] = frozenset()
@@ -59,6 +60,11 @@ class Entry:
     """The statement as it was read, when it was read from a log."""
     encoded: bytes = field(default=b"", compare=False)
     """The header as a part of a row, once it was made."""
+
+    @property
+    def lexed(self) -> Lexed:
+        """The statement without its literals."""
+        return self.read.lexed if self.read else lex(self.statement)
 
     def clear_row_counts(self) -> None:
         """For what runs no statement the server writes the counts of the statement before."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from ....slowlog.entry import Entry
 from ....slowlog.statement import read_statement
 from ..capabilities import rows
 from ..connection import Connection
+from ..thread_waits import Key, Ran, ThreadWaits, Waits
 from .seen import Mark, Seen
 
 Table = Literal["events_statements_history_long", "events_statements_history"]
@@ -78,6 +79,22 @@ class Statement(NamedTuple):
     sort_merge_passes: int
     no_index_used: int
 
+    @property
+    def key(self) -> Key:
+        return self.thread_id, self.event_id
+
+    @property
+    def query_ns(self) -> int:
+        return (self.timer_end - self.timer_start) // 1000
+
+    @property
+    def lock_ns(self) -> int:
+        """MariaDB can have more than the statement took."""
+        return min(self.lock_time // 1000, self.query_ns)
+
+    def ran(self) -> Ran:
+        return Ran(self.key, self.query_ns, self.lock_ns, self.cpu_time // 1000)
+
 
 _COLUMNS: Final = {name: name for name in Statement._fields} | {"sql_text": "CAST(sql_text AS BINARY)"}
 _STATEMENTS: Final = "SELECT {columns} FROM performance_schema.{table} WHERE timer_end > %s AND nesting_event_level = 0"
@@ -113,6 +130,9 @@ class Reading:
     """So many statements of all connections are kept."""
     most_text_bytes: int
     statements: str
+    waits: ThreadWaits
+    has_row_lock_time: bool
+    """LOCK_TIME is that of row locks."""
     threads: dict[int, Thread] = field(default_factory=dict)
     """At the last look; a connection may have ended since."""
 
@@ -128,10 +148,15 @@ class Reading:
         mark = Mark(self.thread_id, own, start_ps, end_ps, counted)
         after = seen.after(mark, ((each.thread_id, each.event_id, each.timer_end) for each in new))
         origin_us = now_us - start_ps // 1_000_000
+        own_threads = (self.thread_id, seen.thread_id)
+        others = [each for each in new if each.thread_id not in own_threads]
+        waits = self.waits.of(self.connection, [each.ran() for each in others])
         entries = [
-            _entry(each, known.get(each.thread_id, Thread()), origin_us, self.most_text_bytes)
-            for each in new
-            if each.thread_id not in (self.thread_id, seen.thread_id)
+            replace(
+                _entry(each, known.get(each.thread_id, Thread()), waits.get(each.key), origin_us, self.most_text_bytes),
+                row_lock_ns=each.lock_ns if self.has_row_lock_time else 0,
+            )
+            for each in others
         ]
         return Found(entries, after, counted + nested)
 
@@ -148,16 +173,21 @@ class Reading:
 def reading(connection: Connection, table: Table) -> Reading:
     """Prepare reading from a table that can be read."""
     thread_id, ring, most_text_bytes = rows(connection, _SERVER)[0]
-    columns = _COLUMNS if rows(connection, _HAS_CPU_TIME, [table]) else {**_COLUMNS, "cpu_time": "0"}
+    has_cpu_time = bool(rows(connection, _HAS_CPU_TIME, [table]))
+    columns = _COLUMNS if has_cpu_time else {**_COLUMNS, "cpu_time": "0"}
     statements = _STATEMENTS.format(columns=", ".join(columns.values()), table=table)
-    return Reading(connection, table, thread_id, ring, most_text_bytes, statements)
+    # both came with MySQL 8.0.28
+    return Reading(
+        connection, table, thread_id, ring, most_text_bytes, statements, ThreadWaits(connection), has_cpu_time
+    )
 
 
-def _entry(statement: Statement, thread: Thread, origin_us: int, most_text_bytes: int) -> Entry:
+def _entry(statement: Statement, thread: Thread, waits: Waits | None, origin_us: int, most_text_bytes: int) -> Entry:
     """
     The statement as a slow log's entry.
 
     Args:
+        waits: None: unknown.
         origin_us: Unix time at which the server's timer was 0.
     """
     flags = {
@@ -174,11 +204,14 @@ def _entry(statement: Statement, thread: Thread, origin_us: int, most_text_bytes
         "Sort_rows": statement.sort_rows,
         "Sort_merge_passes": statement.sort_merge_passes,
     }
-    query_ns = (statement.timer_end - statement.timer_start) // 1000
+    fields = {name: str(value) for name, value in counts.items() if value}
+    if waits:
+        fields["thread_waits"] = "1"
     return Entry(
-        query_ns,
+        statement.query_ns,
         origin_us + statement.timer_start // 1_000_000,
-        lock_ns=min(statement.lock_time // 1000, query_ns),  # MariaDB can have more
+        lock_ns=statement.lock_ns + (waits.metadata_ns if waits else 0),
+        io_wait_ns=waits.io_ns if waits else 0,
         cpu_ns=statement.cpu_time // 1000,
         rows_sent=statement.rows_sent,
         rows_examined=statement.rows_examined,
@@ -189,7 +222,7 @@ def _entry(statement: Statement, thread: Thread, origin_us: int, most_text_bytes
         connection_id=thread.connection_id,
         errno=statement.mysql_errno or 0,
         flags=frozenset(name for name, value in flags.items() if value),
-        fields={name: str(value) for name, value in counts.items() if value},
+        fields=fields,
         position=statement.event_id,
         read=read_statement(_logged(statement.event_name, statement.sql_text, most_text_bytes)),
     )
