@@ -43,7 +43,7 @@ def digest_of(
         reading_first = threads.submit(run, engine, "digest/first")
         sent = sent_in(engine, scope)
         logged, (first,) = logging.result(), reading_first.result()
-    return ranked(
+    found = ranked(
         digested(sent, logged, first_us=first["first_us"]),
         since=iso_time(scope.window.start_ns),
         until=iso_time(scope.window.end_ns),
@@ -56,6 +56,9 @@ def digest_of(
         server_ns=logged[0]["all_time_ns"] if logged else 0,
         entries=logged[0]["all_entries"] if logged else 0,
     )
+    if not statement or found.all_statements > _MAX_WHOLE:
+        return found
+    return replace(found, statements=tuple(_with_history(engine, each, sent) for each in found.statements))
 
 
 def ranked(
@@ -82,8 +85,6 @@ def ranked(
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
         statements = meant(statement, statements)
-        if len(statements) <= _MAX_WHOLE:
-            statements = [_with_history(engine, each, sent) for each in statements]
     if containing:
         wanted = " ".join(containing.lower().split())
         statements = [each for each in statements if wanted in f"{each.fingerprint} {each.fingerprint_id}".lower()]
