@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -14,9 +14,11 @@ from ...errors import SettingsRefused
 from ..address import Address
 
 if TYPE_CHECKING:
-    _Connection = pymysql.connections.Connection[Cursor]
+    _Base = pymysql.connections.Connection[Cursor]
 else:
-    _Connection = pymysql.connections.Connection
+    _Base = pymysql.connections.Connection
+
+Connection: TypeAlias = "pymysql.connections.Connection[Cursor]"
 
 OPTIONS: Final = ("tls", "ca", "cert", "key", "socket")
 _TLS: Final = ("off", "preferred", "required", "verify_ca", "verify")
@@ -45,7 +47,7 @@ _MEANINGS: Final = {
 }
 
 
-class Connection(_Connection):
+class Counting(_Base):
     """A connection of the collector, which counts what it sends."""
 
     statements = 1  # SET NAMES, when it connects
@@ -56,7 +58,7 @@ class Connection(_Connection):
         return super().query(sql, unbuffered)
 
 
-def connect(address: Address) -> Connection:
+def connect(address: Address) -> Counting:
     """
     Connect with limits of time, for reading only; nothing that is asked waits for a lock.
 
@@ -65,7 +67,7 @@ def connect(address: Address) -> Connection:
     """
     options = address.options
     context = _context(address)
-    connection = Connection(
+    connection = Counting(
         host=address.host or "localhost",
         port=address.port,
         user=address.user or "walltime",

@@ -45,12 +45,10 @@ def join_statements(
             same = [statements[at] for at in places]
             first = max(places, key=lambda at: statements[at].time_ns)
             calls, client_ns = sum(each.calls for each in same), sum(each.time_ns for each in same)
-            matches = _read_once(matches, calls)
-            server = _server_side(matches, calls=calls, client_ns=client_ns, statements=len(same))
+            server = _server_side(_read_once(matches, calls), calls=calls, client_ns=client_ns, statements=len(same))
             joined[first] = replace(statements[first], server=server)
-    return tuple(joined), tuple(
-        Logged(str(rest[0]["sample"]), _server_side(_read_once(rest, 0))) for rest in logged.values()
-    )
+    alone = [_read_once(rest, 0) for rest in logged.values()]
+    return tuple(joined), tuple(Logged(str(rest[0]["sample"]), _server_side(rest)) for rest in alone)
 
 
 def join_calls(

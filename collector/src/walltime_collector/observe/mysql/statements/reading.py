@@ -10,7 +10,7 @@ from ....slowlog.entry import Entry
 from ....slowlog.rows import CUT
 from ....slowlog.statement import read_statement
 from ..capabilities import rows
-from ..connection import Connection
+from ..connection import Connection, Counting
 from ..thread_waits import Key, Ran, ThreadWaits, Waits
 from .seen import Mark, Seen
 
@@ -140,7 +140,7 @@ class Reading:
     def look(self, seen: Seen) -> Found:
         """Read what is new."""
         start_ps, now_us, counted, nested = rows(self.connection, _MARK, [self.thread_id])[0]
-        own = self.connection.statements
+        own = self.connection.statements if isinstance(self.connection, Counting) else 0
         ring = map(Statement._make, rows(self.connection, self.statements, [seen.since_ps]))
         new = [each for each in ring if seen.is_new(each.thread_id, each.event_id)]
         before, self.threads = self.threads, self._threads()
