@@ -12,6 +12,8 @@ from ..health.counters import Health
 from .address import parse
 from .look import Look
 from .mysql import connection
+from .mysql.locks.deadlocks import Deadlocks
+from .mysql.locks.look import LockWaits
 from .watched import Watched
 from .writer import Writer
 
@@ -50,6 +52,6 @@ def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Wat
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
         connection.check(address, where)
-        looks: list[Look[connection.Connection]] = []
+        looks: list[Look[connection.Connection]] = [LockWaits(address.name, writer), Deadlocks(address.name, writer)]
         connect = partial(connection.connect, address)
         yield Watched(address.name, connect, looks, health, connection.explain)

@@ -19,6 +19,7 @@ from ..query.incidents import wording as incident_wording
 from ..query.names import shown
 from ..query.profile import wording as profile_wording
 from ..query.sampling import by_line
+from ..query.transaction.lock_words import lock_lines
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
 from ..query.transaction import wording as transaction_wording
@@ -134,6 +135,7 @@ class Pages:
             text.plural,
             text.uncertain,
             by_line,
+            lock_lines,
             text.printable,
             shown,
             shortened,
