@@ -145,10 +145,10 @@ class LockWaits(Look[Connection]):
 
     def _ended(self, wait: _Wait, sessions: Mapping[int, Session], now_s: float) -> None:
         waiter = sessions.get(wait.pair.waiter, Session())
-        since_s = (waiter.running_ns or waiter.idle_ns) / 1e9
-        # the statement that waited goes on where the session runs none that began since
-        ended_s = now_s - since_s if waiter.running_ns is None and waiter.idle_ns else _began_s(waiter, now_s)
-        self._write(wait, min(max(ended_s, wait.seen_s), now_s), is_over=True)
+        since_s = (waiter.idle_ns if waiter.running_ns is None else waiter.running_ns) / 1e9
+        # where nothing happened on the connection since, or it is gone, it ended between two looks
+        ended_s = now_s - since_s if since_s and now_s - since_s > wait.seen_s else (wait.seen_s + now_s) / 2
+        self._write(wait, ended_s, is_over=True)
 
     def _write(self, wait: _Wait, until_s: float, *, is_over: bool) -> None:
         pair, holder = wait.pair, wait.holder
