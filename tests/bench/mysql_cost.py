@@ -1,10 +1,10 @@
 """
 What a MySQL server pays: for its own instruments, and for the collector's questions; CPU of mysqld, by turns.
 
-    make bench-mysql [ARGS='--seconds 10 --rounds 5 --rates 1000 10000']
+    make bench-mysql [ARGS='--rounds 40 --rates 1000 10000']
 
-Each turn is the same load with other instruments on. In the last turn the collector runs as well; what its connection
-uses is known exactly, since a connection has a thread of its own.
+Each turn is a second of the same load with other instruments on; after them longer ones with and without the collector.
+What the collector's connection uses is known exactly, since a connection has a thread of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import MySQLdb
 from shop.services import fast_folder
 
 from tests.bench.machine import ForeignLoad, machine
-from tests.bench.process_usage import usage
 from tests.mysql_server import MysqlServer
 from tests.servers import Program
 
@@ -59,13 +58,13 @@ class Turn:
     collector: bool = False
 
 
-TURNS: Final = (
+INSTRUMENTS: Final = (
     Turn("as MySQL starts"),
     Turn("events_statements_history_long", HISTORY),
     Turn("and events_statements_cpu", CPU),
     Turn("and waits for files and tables", WAITS, waits=True),
-    Turn("the first three and the collector", CPU, collector=True),
 )
+COLLECTOR: Final = (Turn("without a collector", CPU), Turn("with the collector", CPU, collector=True))
 
 
 @dataclass
@@ -80,25 +79,38 @@ class Measured:
     connection_cores: list[float] = field(default_factory=list)
 
 
-def load(account: Mapping[str, Any], rate: float, seconds: float) -> int:
-    """Send so many statements a second over one connection; returns how many it were."""
-    connection = MySQLdb.connect(**account, autocommit=True)
+_connection: Any = None
+
+
+def connect(account: Mapping[str, Any]) -> None:
+    """Once for each process of the load."""
+    global _connection  # noqa: PLW0603 it stays open from turn to turn
+    _connection = MySQLdb.connect(**account, autocommit=True)
+
+
+def load(rate: float, seconds: float) -> int:
+    """Send so many statements a second over the connection; returns how many it were."""
     sent, began_s = 0, time.perf_counter()
     while (now_s := time.perf_counter() - began_s) < seconds:
         while sent < now_s * rate:
             text = STATEMENTS[sent % len(STATEMENTS)].format(id=sent * 7919 % PRODUCTS)
-            connection.query(text + COMMENT.format(sent))
-            result = connection.store_result()
+            _connection.query(text + COMMENT.format(sent))
+            result = _connection.store_result()
             if result is not None:
                 result.fetch_row(0)
             sent += 1
         time.sleep(0.001)
-    connection.close()
     return sent
 
 
+def cpu_s(pid: int, thread: str = "*") -> float:
+    """Of one thread, or all, in nanoseconds; the ticks of `stat` are too coarse for a second."""
+    threads = Path(f"/proc/{pid}/task").glob(f"{thread}/schedstat")
+    return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+
+
 @contextmanager
-def collected(server: MysqlServer, folder: Path) -> Iterator[int]:
+def collected(server: MysqlServer, folder: Path) -> Iterator[str]:
     """A collector that observes the server; yields the thread of its connection."""
     password = server.admin_password
     Program.options = ("--mysql", f"mysql://admin@{server.address}")
@@ -110,7 +122,7 @@ def collected(server: MysqlServer, folder: Path) -> Iterator[int]:
                 " WHERE PROCESSLIST_USER = 'admin' AND PROCESSLIST_ID <> CONNECTION_ID()"
             )
             ((thread,),) = cursor.fetchall()
-        yield thread
+        yield str(thread)
 
 
 class Bench:
@@ -123,18 +135,26 @@ class Bench:
             rows = [(number, f"product {number}", number % 100) for number in range(PRODUCTS)]
             cursor.executemany("INSERT INTO products VALUES (%s, %s, %s)", rows)
 
+    def by_turns(self, turns: Sequence[Turn], rate: float, seconds: float, rounds: int) -> Mapping[str, Measured]:
+        """By the turn's name; each once in each round."""
+        measured = {turn.name: Measured() for turn in turns}
+        for _ in range(max(rounds, 1)):
+            for turn in turns:
+                self.measure(turn, rate, seconds, measured[turn.name])
+        return measured
+
     def measure(self, turn: Turn, rate: float, seconds: float, into: Measured) -> None:
         """Run the load once as the turn says."""
         self._instruments(turn)
-        with collected(self.server, self.folder) if turn.collector else nullcontext() as thread:
-            before_s, asked_before_s = usage(self.server.pid).front_cpu_s, self._thread_s(thread)
+        with collected(self.server, self.folder) if turn.collector else nullcontext("none") as thread:
+            pid = self.server.pid
+            before_s, asked_before_s = cpu_s(pid), cpu_s(pid, thread)
             began_s = time.monotonic()
             each = rate / PROCESSES
-            running = [self.loads.submit(load, self.server.account(), each, seconds) for _ in range(PROCESSES)]
+            running = [self.loads.submit(load, each, seconds) for _ in range(PROCESSES)]
             sent = sum(each.result() for each in running)
             took_s = time.monotonic() - began_s
-            used_s = usage(self.server.pid).front_cpu_s - before_s
-            asked_s = self._thread_s(thread) - asked_before_s
+            used_s, asked_s = cpu_s(pid) - before_s, cpu_s(pid, thread) - asked_before_s
         into.rate.append(sent / took_s)
         into.statement_us.append(used_s / sent * 1e6)
         into.connection_share.append(asked_s / used_s)
@@ -152,22 +172,15 @@ class Bench:
                 (waits, waits),
             )
 
-    def _thread_s(self, thread: int | None) -> float:
-        """CPU of a thread of the server."""
-        if thread is None:
-            return 0.0
-        return int(Path(f"/proc/{self.server.pid}/task/{thread}/schedstat").read_text().split()[0]) / 1e9
 
-
-def show(rate: float, measured: Mapping[str, Measured]) -> None:
+def show(measured: Mapping[str, Measured]) -> None:
     """A line for each turn: medians, and of the ratios to the first turn of the same round."""
     first = next(iter(measured.values()))
-    print(f"\n{rate:,.0f} statements a second wanted")
     for name, each in measured.items():
         more = [now / was for now, was in zip(each.statement_us, first.statement_us, strict=True)]
         line = (
             f"{name:38} {statistics.median(each.rate):8,.0f}/s {statistics.median(each.statement_us):7.1f} µs of CPU a"
-            f" statement, {statistics.median(more) - 1:+6.1%} ({min(more) - 1:+.1%} … {max(more) - 1:+.1%})"
+            f" statement, {statistics.median(more) - 1:+6.1%}{quartiles(more)}"
         )
         if any(each.connection_share):
             line += (
@@ -177,25 +190,29 @@ def show(rate: float, measured: Mapping[str, Measured]) -> None:
         print(line, flush=True)
 
 
+def quartiles(ratios: Sequence[float]) -> str:
+    """In between which half of them are."""
+    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else [*ratios] * 3
+    return f" ({low - 1:+.1%} … {high - 1:+.1%})"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10, help="of each turn")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--rates", type=float, nargs="+", default=[1_000, 10_000], help="statements a second")
     arguments = parser.parse_args()
     print(machine())
     foreign = ForeignLoad()
     folder = fast_folder()
     try:
-        processes = ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("spawn"))
-        with MysqlServer(folder / "mysql") as server, processes as loads:
-            bench = Bench(server, loads, folder)
-            for rate in arguments.rates:
-                measured = {turn.name: Measured() for turn in TURNS}
-                for _ in range(arguments.rounds):
-                    for turn in TURNS:
-                        bench.measure(turn, rate, arguments.seconds, measured[turn.name])
-                show(rate, measured)
+        with MysqlServer(folder / "mysql") as server:
+            spawn = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(PROCESSES, spawn, connect, (server.account(),)) as loads:
+                bench = Bench(server, loads, folder)
+                for rate in arguments.rates:
+                    print(f"\n{rate:,.0f} statements a second wanted")
+                    show(bench.by_turns(INSTRUMENTS, rate, 1, arguments.rounds))
+                    show(bench.by_turns(COLLECTOR, rate, 20, arguments.rounds // 8))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"\nother programs kept {foreign.cores() or 0:.2f} cores busy")

@@ -33,6 +33,10 @@ _LARGEST_SAMPLE_BYTES: Final = 60_000
 _MIB: Final = 1024 * 1024
 _NUMBER: Final = re.compile(rb"(?<![\w.`])\d+(?![\w.])")
 _TEXT: Final = re.compile(rb"'[^'\\\n]*'")
+_NO_STATEMENT: Final = re.compile(
+    rb"^(?:use |SET [\w=,]*timestamp=|[^\n]*mysqld, Version: |Tcp port: |Time  )[^\n]*\n", re.I | re.M
+)
+"""What a server writes beside statements; behind a header with all of its lines it would be a part of one."""
 _HEADER: Final = (
     b"# Time: 2026-11-21T05:38:%02d.%06dZ\n# User@Host: root[root] @ localhost [127.0.0.1]  Id: %5d\n"
     b"# Query_time: 0.%06d  Lock_time: 0.%06d Rows_sent: %d  Rows_examined: %d\nSET timestamp=17952394%02d;\n"
@@ -53,8 +57,8 @@ def distinct(folder: Path, size: int) -> Iterator[bytes]:
     statements = [
         statement
         for log in samples(folder, 0)
-        for statement in re.findall(rb"\n((?:[^#\n][^\n]*\n)+)", log)
-        if len(statement) < 2_000
+        for found in re.findall(rb"\n((?:[^#\n][^\n]*\n)+)", log)
+        if len(found) < 2_000 and (statement := _NO_STATEMENT.sub(b"", found)).endswith(b";\n")
     ]
     while size > 0:
         number = chance.getrandbits(40)

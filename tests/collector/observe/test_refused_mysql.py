@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import pymysql
 import pytest
 from shop.services import LOOPBACK, MariaDB, Memcached, free_port
 

@@ -1,11 +1,10 @@
-"""What tests of bad servers need: one that says nothing, what the collector says about each, whether a secret leaked."""
+"""What tests of bad servers need: one that says nothing, what the collector says about each, all that it writes."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from shop.services import LOOPBACK
 

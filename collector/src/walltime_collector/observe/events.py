@@ -10,12 +10,25 @@ from .writer import Row
 TABLE = "server_events"
 System = Literal["mysql", "memcached", "redis"]
 Event = Literal[
-    "restarted", "replaced", "evicting", "connection_limit", "saving", "failover", "deadlock", "plan_changed", "lost"
+    "started",
+    "restarted",
+    "replaced",
+    "flushed",
+    "evicting",
+    "connection_limit",
+    "saving",
+    "slow_command",
+    "failover",
+    "deadlock",
+    "plan_changed",
+    "lost",
 ]
 """
-restarted: its uptime began again. replaced: another server behind the same name. evicting: it removes what is not
-expired for lack of memory. connection_limit: it refused clients. saving: a Redis wrote its memory to disk. lost: so
-many statements (`number`) were overwritten before they were read.
+started: when that was, of one that is asked for the first time. restarted: its uptime began again. replaced: another
+server behind the same name. flushed: a command removed all items. evicting: it removes much more than usual that is
+not expired, for lack of memory. connection_limit: it refused clients. saving: a Redis wrote its memory to disk.
+slow_command: one that stopped a Redis. failover: a replica became the master, or the other way round. lost: so many
+statements (`number`) were overwritten before they were read.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -9,49 +10,18 @@ from typing import Any
 from ..clickhouse.engine import Engine
 from ..config.settings import Settings
 from ..health.counters import Health
+from ..slowlog.reader import named
 from .address import parse
+from .caches.servers import caches
 from .look import Look
 from .mysql import connection
-from .mysql.locks.deadlocks import Deadlocks
-from .mysql.locks.look import LockWaits
-from .watched import Watched
-from .writer import Writer
-
-
-class Observer:
-    """
-    All observed servers, a thread for each, and the thread that stores what they said.
-
-    Raises:
-        SettingsRefused: An address is wrong.
-    """
-
-    def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
-        self._writer = Writer(engine, health)
-        self._servers: Sequence[Watched[Any]] = [*_servers(settings, self._writer, health)]
-
-    def start(self) -> None:
-        """Start the threads; without a server there is none."""
-        for thread in (self._writer, *self._servers) if self._servers else ():
-            thread.start()
-
-    def stop(self) -> None:
-        """Stop asking, then store what was found."""
-        if not self._servers:
-            return
-        for server in self._servers:
-            server.stopping.set()
-        for server in self._servers:
-            server.stop(1)
-        self._writer.stop(2)
-
-
-def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
-    """Those of `mysql`, `memcached` and `redis`."""
-    for text in settings.mysql:
-        where = settings.where("mysql", "--mysql")
-        address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
-        connection.check(address, where)
-        looks: list[Look[connection.Connection]] = [LockWaits(address.name, writer), Deadlocks(address.name, writer)]
+        looks: list[Look[connection.Connection]] = [
+            *(look(address.name, writer) for look in (StatusLook, LockWaits, Deadlocks))
+        ]
+        if address.name in {name for name, _ in map(named, settings.slow_log)}:
+            log.info("%s: its statements are read from its slow log, not from performance_schema", address.name)
+        else:
+            root = settings.data / _STATEMENTS
+            looks.append(Statements(address.name, writer, health, root, may_set_up=settings.mysql_setup))
         connect = partial(connection.connect, address)
         yield Watched(address.name, connect, looks, health, connection.explain)

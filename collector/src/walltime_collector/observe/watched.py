@@ -14,8 +14,6 @@ from .look import Lacking, Look
 
 log = logging.getLogger(__name__)
 
-COST = 50
-"""A look that took t seconds comes again after t times this at the earliest: one server is asked 2 % of the time."""
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 60.0
 
 
@@ -48,6 +46,7 @@ class Watched(BackgroundThread, Generic[Connection]):
         explain: Callable[[Exception], str],
     ) -> None:
         super().__init__(f"observe {name}", f"ask {name}", 1.0)
+        self._log = log.getChild(name)  # the log holds back what one logger repeats
         self.server, self._connect, self._looks, self._health, self._explain = name, connect, [*looks], health, explain
         self._connection: Connection | None = None
         self._lacking: set[Look[Connection]] = set()
@@ -76,7 +75,7 @@ class Watched(BackgroundThread, Generic[Connection]):
                 self._looks.sort(key=lambda each: each is look)  # the next time after the others, which may succeed
                 raise
             took_s = time.monotonic() - began_s
-            self._due_s[look] = began_s + max(look.every_s, took_s * COST)
+            self._due_s[look] = began_s + max(look.every_s, took_s / look.share)
         self._retry_s = _FIRST_RETRY_S
         now_s = time.monotonic()
         nexts = [each for look, each in self._due_s.items() if look not in self._lacking]
@@ -106,14 +105,14 @@ class Watched(BackgroundThread, Generic[Connection]):
         self._lacks[look] = what
         if what not in self._said:
             self._said.add(what)
-            log.warning("%s: %s", self.server, what)
+            self._log.warning("%s: %s", self.server, what)
 
     def failed(self, error: Exception) -> float:
         """Close the connection, say once why, and wait longer each time."""
         self._close()
         what = self._explain(error)
         if not what:
-            log.exception("%s: asking it failed unexpectedly; trying again", self.server)
+            self._log.exception("%s: asking it failed unexpectedly; trying again", self.server)
         self._tell(what or type(error).__name__)
         wait_s = self._retry_s * random.uniform(0.8, 1.2)
         self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
@@ -125,9 +124,9 @@ class Watched(BackgroundThread, Generic[Connection]):
         if not self._health.observed(self.server, error, lacks):
             return
         if error:
-            log.warning("%s: %s; trying again", self.server, error)
+            self._log.warning("%s: %s; trying again", self.server, error)
         else:
-            log.info("%s: is observed", self.server)
+            self._log.info("%s: is observed", self.server)
 
     def stop(self, within_s: float) -> None:
         """See BackgroundThread."""
@@ -140,4 +139,4 @@ class Watched(BackgroundThread, Generic[Connection]):
             try:
                 connection.close()
             except Exception as error:  # noqa: BLE001 a connection that is broken may say so once more
-                log.debug("%s: closing the connection: %s", self.server, self._explain(error))
+                self._log.debug("%s: closing the connection: %s", self.server, self._explain(error))

@@ -19,10 +19,10 @@ from ..query.incidents import wording as incident_wording
 from ..query.names import shown
 from ..query.profile import wording as profile_wording
 from ..query.sampling import by_line
-from ..query.transaction.lock_words import lock_lines
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
 from ..query.transaction import wording as transaction_wording
+from ..query.transaction.lock_words import lock_lines
 from ..query.why.wording import signed
 from ..query.windows import Window
 from ..statements.fingerprint import fingerprint_id, of_template

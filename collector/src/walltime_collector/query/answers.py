@@ -16,6 +16,9 @@ Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "
 """What `top` can be ordered by, largest first."""
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 
+Part = Literal["disk", "computing"]
+"""Of the time of a statement at the server."""
+
 Answer = TypeVar("Answer")
 
 
@@ -104,13 +107,22 @@ class ServerSide:
     statements: int
     """More than one: the log cannot distinguish them, and this is about all of them."""
     query_ns: int
+    """`locked_ns` + `disk_ns` + `computing_ns` + `rest_ns`."""
     lock_ns: int
-    """Waiting for tables; with MySQL 8.0.28 and later for rows too."""
+    """Waiting for locks: of tables, of metadata, and with MySQL 8.0.28 and later of rows."""
     row_lock_ns: int
-    """Waiting for rows, as Percona Server logs it."""
+    """Waiting for rows, where that is measured by itself."""
     likely_row_lock_ns: int
     """Time in MariaDB's storage engine that neither disk nor pages explain: schema/013_row_lock_waits.sql."""
-    io_wait_ns: int
+    locked_ns: int
+    """Waiting for locks of all sorts, measured or likely."""
+    disk_ns: int
+    """Waiting for the disk."""
+    computing_ns: int
+    """On a CPU, outside of waits for the disk."""
+    rest_ns: int
+    rest_may_be: tuple[Part, ...]
+    """What the rest may be, since the server measured no such time of some entries; none: something else."""
     network_ns: int | None
     """Client time minus server time: network, driver, what the server does not count. None unless all are logged."""
     rows_sent: int
@@ -119,11 +131,6 @@ class ServerSide:
     errors: int
     notes: tuple[str, ...]
     """`full scan`, `sorted on disk` …"""
-
-    @property
-    def locked_ns(self) -> int:
-        """Waiting for locks of all sorts, logged or likely."""
-        return max(self.lock_ns, self.row_lock_ns) + self.likely_row_lock_ns
 
 
 @dataclass(frozen=True)

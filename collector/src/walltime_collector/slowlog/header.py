@@ -94,9 +94,9 @@ def read_header(
     at = text.find("# User")
     if at >= 0:
         line_ends = text.find("\n", at)
-        read_user = _read_user(text[at:line_ends])
-        if read_user:
-            user, client_host, rest = read_user
+        found = read_user(text[at:line_ends])
+        if found:
+            user, client_host, rest = found
             text = text[:at] + rest + text[line_ends:]
     schema = _SCHEMA.search(text) if "Schema:" in text else None
     if schema:
@@ -180,7 +180,7 @@ def _weight(rate_limit: int, is_always_logged: bool, session: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _read_user(line: str) -> tuple[str, str, str] | None:
+def read_user(line: str) -> tuple[str, str, str] | None:
     """
     User, host and what follows on the line.
 
@@ -233,12 +233,13 @@ def _iso_us(written: str) -> int | None:
     if match is None:
         return None
     minute, second, fraction, zone = match.groups()
-    minute_s = _minute_s(minute, zone)
-    return None if minute_s is None else (minute_s + int(second)) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
+    began_s = minute_s(minute, zone)
+    return None if began_s is None else (began_s + int(second)) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
 
 
 @lru_cache(maxsize=1024)
-def _minute_s(minute: str, zone: str) -> int | None:
+def minute_s(minute: str, zone: str) -> int | None:
+    """The Unix time of `2026-11-21T05:38`; None if there is no such minute."""
     try:
         return int(datetime.fromisoformat(f"{minute}:00{'+00:00' if zone == 'Z' else zone}").timestamp())
     except ValueError:

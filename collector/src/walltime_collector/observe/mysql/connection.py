@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -13,7 +13,11 @@ from pymysql.cursors import Cursor
 from ...errors import SettingsRefused
 from ..address import Address
 
-Connection: TypeAlias = "pymysql.Connection[Cursor]"
+if TYPE_CHECKING:
+    _Connection = pymysql.connections.Connection[Cursor]
+else:
+    _Connection = pymysql.connections.Connection
+
 OPTIONS: Final = ("tls", "ca", "cert", "key", "socket")
 _TLS: Final = ("off", "preferred", "required", "verify_ca", "verify")
 CONNECT_S: Final = 5
@@ -41,6 +45,17 @@ _MEANINGS: Final = {
 }
 
 
+class Connection(_Connection):
+    """A connection of the collector, which counts what it sends."""
+
+    statements = 1  # SET NAMES, when it connects
+
+    def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
+        """See pymysql."""
+        self.statements += 1
+        return super().query(sql, unbuffered)
+
+
 def connect(address: Address) -> Connection:
     """
     Connect with limits of time, for reading only; nothing that is asked waits for a lock.
@@ -50,7 +65,7 @@ def connect(address: Address) -> Connection:
     """
     options = address.options
     context = _context(address)
-    connection = pymysql.connect(
+    connection = Connection(
         host=address.host or "localhost",
         port=address.port,
         user=address.user or "walltime",

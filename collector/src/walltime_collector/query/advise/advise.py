@@ -28,6 +28,7 @@ from .candidate import Bills, Candidate
 from .connections import connections
 from .dismissed import dismissals
 from .locks import row_locks
+from .new_statements import new_statements
 from .observed import Key, Observed, observe
 from .sequence import sequential_calls
 from .statements import n_plus_one, rows_examined
@@ -44,6 +45,7 @@ FINDERS: Sequence[Finder] = (
     slow_cache,
     mostly_other,
     queue,
+    new_statements,
 )
 _THREADS = QUERY_CONNECTIONS - 1
 _SPARE = 5

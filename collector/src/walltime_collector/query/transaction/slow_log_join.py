@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from ...statements.fingerprint import of_template
-from ..answers import Call, Logged, ServerSide, Statement
+from ..answers import Call, Logged, Part, ServerSide, Statement
 from ..queries import Row
 
 _NOTES = {
@@ -17,9 +17,10 @@ _NOTES = {
     "is_filesort_on_disk": "sorted on disk",
 }
 _SUMMED = (
-    *("query_ns", "lock_ns", "row_lock_ns", "likely_row_lock_ns", "io_wait_ns"),
+    *("query_ns", "lock_ns", "row_lock_ns", "likely_row_lock_ns", "locked_ns", "disk_ns", "computing_ns", "rest_ns"),
     *("rows_sent", "rows_examined", "rows_affected"),
 )
+_MEASURED: Mapping[Part, str] = {"computing": "is_cpu_known", "disk": "is_disk_known"}
 _CLOCKS_DIFFER_NS = 1_000_000
 """An entry that took longer on the server than on the client by more than this belongs to another call."""
 _LOGGED_IN_SECONDS_NS = 1_500_000_000
@@ -123,6 +124,7 @@ def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, 
         entries=len(entries),
         calls=calls,
         statements=statements,
+        rest_may_be=tuple(part for part, flag in _MEASURED.items() if not all(entry[flag] for entry in entries)),
         network_ns=client_ns - sums["query_ns"] if len(entries) == calls else None,
         errors=sum(entry["errno"] > 0 for entry in entries),
         notes=tuple(note for flag, note in _NOTES.items() if any(entry[flag] for entry in entries)),

@@ -12,6 +12,7 @@ from .answer import Why
 from .causes import process, singles, waits
 from .causes import sentences as of_causes
 from .causes.cause import Cause, everything_is_slower
+from .causes.other_side import find as other_side
 from .dimensions.mix import is_most_of
 from .durations import Durations
 from .finding import Finding
@@ -39,6 +40,7 @@ def write(answer: Why, looked: Looked) -> Why:
     findings = (_whole(answer, looked), *_findings(answer, looked))
     sentences = tuple(each.sentence for each in findings)
     leading = next((at for at, each in enumerate(findings, 1) if each.about in ("component", "machine", "single")), 2)
+    leading += [each.about for each in findings[leading : leading + 1]] == ["other_side"]
     return replace(answer, headline=" ".join(sentences[:leading]), sentences=sentences, findings=findings)
 
 
@@ -88,8 +90,20 @@ def _of_times(answer: Why, looked: Looked, waiting: Sequence[Finding]) -> Iterat
     if factor and not leading and not inside:
         yield process.of_machine(reading, factor)
     elif not factor:
-        yield from of_causes.findings(reading, looked.causes, answer.lines)
+        yield from _of_causes(looked, answer)
     yield from (each for each in waiting if each not in leading)
+
+
+def _of_causes(looked: Looked, answer: Why) -> Iterator[Finding]:
+    """Each cause, and right behind it what its server says of it; that is said once."""
+    given: set[str] = set()
+    of_each = of_causes.findings(looked.reading, looked.causes, answer.lines)
+    for cause, finding in zip(looked.causes, of_each, strict=True):
+        yield finding
+        for each in other_side.findings(looked.reading, [cause]):
+            if each.sentence not in given:
+                given.add(each.sentence)
+                yield each
 
 
 def headline(answer: Why, tested: Tested | None) -> str:

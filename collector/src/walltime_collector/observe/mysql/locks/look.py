@@ -60,6 +60,7 @@ class LockWaits(Look[Connection]):
     """Waits of one server. What it cannot read is said with the statement that permits it."""
 
     every_s = _RARELY_S
+    share = 0.1  # only while somebody waits a look takes long
 
     _has: Capabilities
     _sessions: Sessions

@@ -1,0 +1,1 @@
+"""What databases and caches say of themselves: their names, their status over time, what happened on them."""

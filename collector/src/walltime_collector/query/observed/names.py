@@ -1,0 +1,66 @@
+"""The names of observed servers: the one that an address in the bills means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...clickhouse.engine import Engine
+from ...observe.address import DEFAULT_PORTS
+from ..answers import from_row
+from ..queries import run
+from ..windows import Window
+
+_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1", re.IGNORECASE)
+_HOST_AND_PORT = re.compile(r"(?:\[(?P<v6>[^]]*)\]|(?P<host>[^/:]*))(?::(?P<port>\d{1,5}))?")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A database or cache that was asked."""
+
+    server: str
+    """As the settings name it: the column `server` of what it said."""
+    system: str
+    """mysql, memcached or redis."""
+
+
+def servers(engine: Engine, window: Window) -> tuple[Observed, ...]:
+    """
+    Those that answered within the window, by name.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    rows = run(engine, "observed/servers", start_ns=window.start_ns, end_ns=window.end_ns)
+    return tuple(from_row(Observed, row) for row in rows)
+
+
+def observed(engine: Engine, address: str, window: Window) -> str | None:
+    """
+    The observed server that an address of the bills (`target.address`) means; None when it is none of them.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    return meant(address, servers(engine, window))
+
+
+def meant(address: str, known: Sequence[Observed]) -> str | None:
+    """
+    The server of this address: of the same name, or the only one of this host whose port is no other one.
+
+    `localhost`, 127.0.0.1 and ::1 are one host, and a name without a port means its system's usual one.
+    """
+    if any(address == each.server for each in known):
+        return address
+    same = {each.server for each in known if _place(address, each.system) == _place(each.server, each.system)}
+    return same.pop() if len(same) == 1 else None
+
+
+def _place(address: str, system: str) -> tuple[str, int]:
+    """Host and port; the path of a socket is its own host."""
+    found = _HOST_AND_PORT.fullmatch(address)
+    host, port = (found["v6"] or found["host"], found["port"]) if found else (address, None)
+    return "localhost" if _LOOPBACK.fullmatch(host) else host.casefold(), int(port or DEFAULT_PORTS[system])

@@ -1,0 +1,26 @@
+"""Asks every module of this folder what the database or the cache of a cause says itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....queries import run
+from ...finding import Finding
+from ...reading import Reading
+from ..cause import Cause
+from . import caches
+
+_MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (caches.findings,)
+"""Each explains these causes by what a server says: tested as any other claim, or an event, with evidence."""
+
+
+def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
+    """
+    What the servers behind these causes say, the most telling first; nothing when no server was ever observed.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    if not causes or not run(reading.engine, "why/observed"):
+        return []
+    return [finding for module in _MODULES for finding in module(reading, causes)]
