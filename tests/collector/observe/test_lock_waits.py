@@ -43,7 +43,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module", params=["mysql", "mariadb"])
 def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[MariaDB]:
-    server = MysqlServer(folder) if request.param == "mysql" else MariaDB(folder, **WATCHING)
+    server = MysqlServer(folder / "mysql") if request.param == "mysql" else MariaDB(folder / "mariadb", **WATCHING)
     with server:
         yield server
 

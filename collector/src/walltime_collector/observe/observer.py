@@ -15,6 +15,59 @@ from .address import parse
 from .caches.servers import caches
 from .look import Look
 from .mysql import connection
+from .mysql.locks.deadlocks import Deadlocks
+from .mysql.locks.look import LockWaits
+from .mysql.statements.batches import StatementStore
+from .mysql.statements.look import Statements
+from .mysql.status import StatusLook
+from .watched import Watched
+from .writer import Writer
+
+log = logging.getLogger(__name__)
+
+_STATEMENTS = "statements"
+"""In the data folder: statements that were read and are not yet stored."""
+
+
+class Observer:
+    """
+    All observed servers, a thread for each, and the thread that stores what they said.
+
+    Raises:
+        SettingsRefused: An address is wrong.
+    """
+
+    def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
+        self._writer = Writer(engine, health)
+        self._statements = StatementStore(settings.data / _STATEMENTS, engine, health)
+        self._servers: Sequence[Watched[Any]] = [
+            *_servers(settings, self._writer, health),
+            *caches(settings, engine, self._writer, health),
+        ]
+
+    def start(self) -> None:
+        """Start the threads; without a server there is none."""
+        for thread in (self._writer, self._statements, *self._servers) if self._servers else ():
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop asking, then store what was found."""
+        if not self._servers:
+            return
+        for server in self._servers:
+            server.stopping.set()
+        for server in self._servers:
+            server.stop(1)
+        self._statements.stop(2)
+        self._writer.stop(2)
+
+
+def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
+    """Those of `mysql`."""
+    for text in settings.mysql:
+        where = settings.where("mysql", "--mysql")
+        address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
+        connection.check(address, where)
         looks: list[Look[connection.Connection]] = [
             *(look(address.name, writer) for look in (StatusLook, LockWaits, Deadlocks))
         ]

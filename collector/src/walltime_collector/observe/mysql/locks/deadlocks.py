@@ -22,7 +22,7 @@ class Deadlocks(Look[Connection]):
     """
     The last deadlock of a server, whenever the server has counted another one.
 
-    Its rows have the server's time and connections as their key: those of a deadlock that was stored before replace them.
+    Its rows have the server's time and connections as their key: those of a deadlock that is stored replace them.
     """
 
     every_s = 1.0

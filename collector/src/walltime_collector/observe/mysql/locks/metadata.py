@@ -86,7 +86,8 @@ def waiting(connection: Connection, *, is_instrumented: bool) -> bool:
 
 def pairs(connection: Connection) -> Sequence[Pair]:
     """Who waits for whom now, of performance_schema."""
-    return [*nearest(_pairs(_Held(sort, schema or "", name or "", *more) for sort, schema, name, *more in rows(connection, _LOCKS)))]
+    locks = rows(connection, _LOCKS)
+    return [*nearest(_pairs(_Held(sort, schema or "", name or "", *more) for sort, schema, name, *more in locks))]
 
 
 def likely_pairs(connection: Connection, *, has_plugin: bool) -> Sequence[Pair]:
