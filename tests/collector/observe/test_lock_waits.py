@@ -62,7 +62,14 @@ def collector(database: MariaDB, folder: Path) -> Iterator[Collector]:
 def happened(collector: Collector, database: MariaDB, scenario: str, turns: int) -> Sequence[dict[str, Any]]:
     """Run the application; what it knows of each wait."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.collector.observe.lock_program", scenario, str(turns), json.dumps(database.account())],
+        [
+            sys.executable,
+            "-m",
+            "tests.collector.observe.lock_program",
+            scenario,
+            str(turns),
+            json.dumps(database.account()),
+        ],
         env=os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
         capture_output=True,
         text=True,
