@@ -48,7 +48,9 @@ def of_tool(statement: str) -> str:
     tool = shutil.which("pt-fingerprint")
     if not tool:
         pytest.skip("needs pt-fingerprint (apt-get install percona-toolkit)")
-    return subprocess.run([tool, "--query", statement], capture_output=True, text=True, check=False).stdout.removesuffix("\n")
+    return subprocess.run(
+        [tool, "--query", statement], capture_output=True, text=True, check=False
+    ).stdout.removesuffix("\n")
 
 
 def without_digits(text: str) -> str:

@@ -15,6 +15,8 @@ from .address import parse
 from .caches.servers import caches
 from .look import Look
 from .mysql import connection
+from .mysql.locks.deadlocks import Deadlocks
+from .mysql.locks.look import LockWaits
 from .mysql.plans.explainer import Explainer
 from .mysql.statements.batches import StatementStore
 from .mysql.statements.look import Statements
@@ -70,7 +72,10 @@ def _servers(settings: Settings, writer: Writer, health: Health, explainer: Expl
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
         connection.check(address, where)
-        looks: list[Look[connection.Connection]] = [StatusLook(address.name, writer), *explainer.looks(address)]
+        looks: list[Look[connection.Connection]] = [
+            *(look(address.name, writer) for look in (StatusLook, LockWaits, Deadlocks)),
+            *explainer.looks(address),
+        ]
         if address.name in {name for name, _ in map(named, settings.slow_log)}:
             log.info("%s: its statements are read from its slow log, not from performance_schema", address.name)
         else:
