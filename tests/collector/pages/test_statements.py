@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -9,6 +10,8 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.pages import urls
 from walltime_collector.slowlog.entry import Entry
 from walltime_collector.statements.fingerprint import fingerprint, fingerprint_id
+from walltime_collector.statements.plans.shape import Step, plan_id, to_json
+from walltime_collector.statements.plans.words import summary
 
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.pages.conftest import Browser
@@ -99,3 +102,23 @@ def test_a_statement_that_only_the_log_has_and_wrong_ids(browser: Browser) -> No
 
 def test_without_statements_the_page_states_what_to_do(browser: Browser) -> None:
     assert "walltime serve --slow-log" in browser.get("/statements?service=nobody").text
+
+
+def test_a_statement_has_its_days_and_plans_and_a_person_may_ask_for_one(browser: Browser, engine: Engine) -> None:
+    rows, now_s = [], int(time.time())
+    scan, lookup = Step("full scan", "articles", rows=9_000), Step("lookup", "articles", "body", 1)
+    for ago_s, step in ((7_200, lookup), (60, scan)):
+        plan = Step("plan", steps=(Step("sort", steps=(step,)),))
+        of = {"fingerprint_id": fingerprint_id(fingerprint(SEARCH)), "server": "10.0.0.5:3306", "database": "blog"}
+        seen = {"first_seen": f"{now_s - ago_s}", "last_seen": f"{now_s - ago_s + 30}"}
+        rows.append({**of, **seen, "plan_id": plan_id(plan), "shape": to_json(plan), "summary": summary(plan)})
+    engine.insert_rows("plans", "\n".join(map(json.dumps, rows)).encode(), "plans")
+    page = " ".join(browser.get(page_of(SEARCH)).text.split())
+    assert "index `body` → full scan" in page
+    assert "<pre>sort articles: full scan, about 9,000 rows </pre>" in page
+    assert "first seen" in page
+    assert f'data-explain="{fingerprint_id(fingerprint(SEARCH)):016X}"' in page
+    assert "data-explain" not in browser.get(page_of(UPDATE)).text
+    history = browser.get(f"{page_of(SEARCH)}.json").json()["detail"]["statement"]["history"]
+    assert [each["changed"] for each in history["plans"]] == ["index `body` → full scan", ""]
+    assert sum(day["calls"] for day in history["days"]) == 30

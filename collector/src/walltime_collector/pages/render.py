@@ -13,6 +13,7 @@ from .. import format as text
 from ..query.components import FAMILIES, MEANINGS, family
 from ..query.condition.fields import NAMES
 from ..query.diff import wording as diff_wording
+from ..query.digest import wording as statement_wording
 from ..query.digest.short import shortened
 from ..query.find.wording import sort_value
 from ..query.incidents import wording as incident_wording
@@ -165,6 +166,7 @@ class Pages:
             "place_words": place_words,
             "profile_wording": profile_wording,
             "of_diff": diff_wording,
+            "of_statement": statement_wording,
             "version": version("walltime-collector"),
         }
 

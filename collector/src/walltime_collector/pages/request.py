@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -26,6 +26,9 @@ DEFAULT_TIME = "last 1h"
 SCOPE_PARAMS: Mapping[str, str] = {"time": DEFAULT_TIME, "during": "", "against": "", **dict.fromkeys(FILTERS, "")}
 """What every view accepts, with the defaults."""
 _MAX_VALUE_CHARS = 2_000
+
+MayChange = Literal["everybody", "admin", "nobody"]
+"""admin: with the admin token only. nobody: there is a read token and no admin token."""
 
 
 @dataclass(frozen=True)
@@ -144,3 +147,10 @@ def path_names(pattern: str, raw_path: bytes) -> dict[str, str] | None:
         elif name != segment:
             return None
     return names
+
+
+def may_change(access: Access) -> MayChange:
+    """Who may send what changes something, or asks a server."""
+    if access.is_admin_possible:
+        return "everybody" if access.admin.is_unset else "admin"
+    return "nobody"

@@ -67,7 +67,7 @@ def test_a_changed_plan_is_named_when_the_slower_calls_begin_with_it(
     sentences = said(engine, start_ns, service)
     if case == "at the beginning":
         assert len(sentences) == 1
-        assert sentences[0].startswith("the plan of `SELECT … FROM reviews WHERE id = %s")
+        assert sentences[0].startswith("That is because the plan of `SELECT … FROM reviews WHERE id = %s")
         assert sentences[0].endswith(f"changed at {at}: index `PRIMARY` → full scan.")
     else:
         assert sentences == []

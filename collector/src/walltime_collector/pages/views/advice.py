@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
 
 from ...errors import BadParameter
 from ...format import quoted
-from ...http.authentication import Access
 from ...query.advise.advise import advise
 from ...query.advise.answer import Advised
 from ...query.advise.dismissed import dismissals
-from ..request import PageRequest
+from ..request import MayChange, PageRequest, may_change
 
 PARAMS = {"dismissed": ""}
 """`show`: also advice that was dismissed."""
 _MOST = 20
-MayDismiss = Literal["everybody", "admin", "nobody"]
-"""admin: with the admin token only. nobody: there is a read token and no admin token."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class AdvicePage:
 
     answer: Advised
     with_dismissed: bool
-    may_dismiss: MayDismiss
+    may_dismiss: MayChange
 
 
 def advice(request: PageRequest) -> AdvicePage:
@@ -37,15 +33,9 @@ def advice(request: PageRequest) -> AdvicePage:
         raise BadParameter("dismissed", f"{quoted(dismissed)} is not one of its values", "use show")
     with_dismissed = dismissed == "show"
     answer = advise(request.engine, request.selected, request.now_ns, limit=_MOST, with_dismissed=with_dismissed)
-    return AdvicePage(answer, with_dismissed, _may_dismiss(request.sources.access))
+    return AdvicePage(answer, with_dismissed, may_change(request.sources.access))
 
 
 def decisions(request: PageRequest) -> Hashable:
     """What is dismissed now."""
     return tuple(dismissals(request.engine).values())
-
-
-def _may_dismiss(access: Access) -> MayDismiss:
-    if access.is_admin_possible:
-        return "everybody" if access.admin.is_unset else "admin"
-    return "nobody"

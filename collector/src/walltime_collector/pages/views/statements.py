@@ -15,7 +15,7 @@ from ...query.digest.over_time import StatementOverTime, StatementStep, statemen
 from ...query.digest.rank import digest_of
 from ...query.digest.short import short_lists
 from ..charts import Chart, Series, Unit
-from ..request import PageRequest
+from ..request import MayChange, PageRequest, may_change
 
 PARAMS = {"by": "total", "containing": ""}
 """`by` is one of DIGEST_RANKINGS; `containing` is a part of a statement's text, or of its id."""
@@ -48,6 +48,7 @@ class StatementPage:
     charts: tuple[Chart, ...]
     detail: StatementDetail
     one_in: int
+    may_explain: MayChange
 
 
 def all_statements(request: PageRequest) -> StatementsPage:
@@ -86,7 +87,7 @@ def one_statement(request: PageRequest) -> StatementPage:
         lines("time-per-call", "Time per call", "ns", _mean_ns, _logged_mean_ns),
         lines("calls", "Calls", "per s", _calls_per_s, _logged_calls_per_s),
     ]
-    return StatementPage(tuple(charts), detail, request.scope.one_in)
+    return StatementPage(tuple(charts), detail, request.scope.one_in, may_change(request.sources.access))
 
 
 def _chart(

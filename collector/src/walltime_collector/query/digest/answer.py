@@ -100,6 +100,11 @@ class Day:
     rows_used: int = 0
     """Sent or changed."""
 
+    @property
+    def total_ns(self) -> int:
+        """The larger one: each end may know only a part."""
+        return max(self.time_ns, self.logged_ns)
+
 
 @dataclass(frozen=True)
 class PlanLine:

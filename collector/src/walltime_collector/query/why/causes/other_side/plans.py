@@ -12,7 +12,7 @@ from ....observed import names
 from ....observed.events import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
-from ...finding import Finding
+from ...finding import BECAUSE, Finding
 from ...reading import Reading
 from ...wording import short
 from ..cause import Cause
@@ -63,8 +63,8 @@ def _explained(reading: Reading, window: Window, change: ServerEvent, sent: str)
         start_ns = int(float(change.details.get("old_until", change.start_ns / 1e9)) * 1e9)
         if found := carried(reading, Asked(target, "time_ns"), [(start_ns, reading.compared.slow.end_ns)]):
             at = datetime.fromtimestamp(change.start_ns / 1e9, timezone.utc)
-            words = f"the plan of `{short(sent)}` changed at {at:%H:%M:%S} UTC: {change.details.get('change', '')}."
-            yield replace(found, sentence=words)
+            words = f"the plan of `{short(sent)}` changed at {at:%H:%M:%S} UTC: {change.details.get('change', '')}"
+            yield replace(found, sentence=f"{BECAUSE}{words}.")
             return
 
 
