@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pymysql
@@ -27,10 +29,13 @@ from walltime_collector.statements.fingerprint import fingerprint, fingerprint_i
 from walltime_collector.statements.plans.shape import plan_id, shape
 from walltime_collector.statements.plans.words import lines, summary
 
+from tests.collector.cli.command import run as command
 from tests.mysql_server import MysqlServer
 from tests.server_folder import server_folder
+from tests.servers import Collector, eventually
 
 SECRET, NUMBER = "s3cret-Zx93", 76543210
+READ, ADMIN = "read2b7e151628aed2a6", "adm1n2b7e151628aed2a6"
 PASSWORD: Final = "an0ther-Secret"
 RIGHTS: Final = (
     f"CREATE USER walltime@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'",
@@ -265,7 +270,7 @@ def test_a_person_gets_the_plan_of_a_statement_or_the_reason_why_not(
         explainer.explain(fingerprint_id(fingerprint(long)))
     unreachable = Explainer(writer, engine, by_itself=True)
     assert len(unreachable.looks(Address("db", "mysql", "127.0.0.1", 1))) == 1
-    with pytest.raises(NotStored, match="db: nothing listens at its address"):
+    with pytest.raises(NotStored, match="db: connection refused"):
         unreachable.explain(1)
 
 
@@ -280,3 +285,37 @@ def test_what_an_account_may_not_read_and_what_is_no_select_is_not_explained(ser
     with pytest.raises(NotExplained, match="the server refuses to explain it") as problem:
         explain(application, Sample("", server.account()["database"], f"SELECT {SECRET} FROM products", 1))
     assert SECRET not in str(problem.value)
+
+
+def test_the_collector_looks_by_itself_and_a_person_with_the_admin_token_may_ask(
+    server: Server, tmp_path: Path, application: Any
+) -> None:
+    if isinstance(server, MariaDB) and not isinstance(server, MysqlServer):
+        pytest.skip("the way is the same for both")
+    sql = f"SELECT price FROM products WHERE category_id = 9 AND name <> '{SECRET}'"
+    identity = f"{fingerprint_id(fingerprint(sql)):016X}"
+    settings = {"mysql": f"mysql://walltime@{server.address}", "mysql_password": PASSWORD, "mysql_explain": "1"}
+    with server.admin() as admin:
+        run(admin, "TRUNCATE TABLE performance_schema.events_statements_summary_by_digest")
+    sent(application, sql)
+    with Collector(tmp_path / "data", read_token=READ, admin_token=ADMIN, **settings) as collector:
+
+        def is_shown() -> bool:
+            sent(application, sql)
+            return "products: index `category_id`" in digest(collector, identity).stdout
+
+        eventually(is_shown, 60)
+        refused = digest(collector, identity, "--plan")
+        assert (refused.returncode, "admin token" in refused.stderr) == (1, True), refused.stderr
+        asked = digest(collector, identity, "--plan", WALLTIME_TOKEN=ADMIN)
+        assert (asked.stderr, asked.returncode) == ("", 0)
+        first, second = asked.stdout.splitlines()
+        assert first.startswith(f"plan on {server.address}, shop, ")
+        assert second.startswith("  products: index `category_id`")
+        assert SECRET not in collector.log()
+
+
+def digest(collector: Collector, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return command(
+        "digest", *arguments, "--url", collector.web_url, environment={"WALLTIME_TOKEN": READ, **environment}
+    )

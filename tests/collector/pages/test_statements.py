@@ -43,7 +43,20 @@ def sent(engine: Engine, store: Store) -> list[Sent]:
     started_us = (now_ns - MINUTE_NS) // 1_000
     entries += [Entry(query_ns=70 * MS, started_us=started_us, position=99, statement="ALTER TABLE articles ADD a INT")]
     keep(engine, entries, "articles")
+    store_plans(engine)
     return transactions
+
+
+def store_plans(engine: Engine) -> None:
+    """Of SEARCH: one by an index, and a full scan since a minute."""
+    rows, now_s = [], int(time.time())
+    scan, lookup = Step("full scan", "articles", rows=9_000), Step("lookup", "articles", "body", 1)
+    for ago_s, step in ((7_200, lookup), (60, scan)):
+        plan = Step("plan", steps=(Step("sort", steps=(step,)),))
+        of = {"fingerprint_id": fingerprint_id(fingerprint(SEARCH)), "server": "10.0.0.5:3306", "database": "blog"}
+        seen = {"first_seen": f"{now_s - ago_s}", "last_seen": f"{now_s - ago_s + 30}"}
+        rows.append({**of, **seen, "plan_id": plan_id(plan), "shape": to_json(plan), "summary": summary(plan)})
+    engine.insert_rows("plans", "\n".join(map(json.dumps, rows)).encode(), "plans")
 
 
 def test_statements_are_ranked_with_both_ends_and_their_senders(browser: Browser) -> None:
@@ -104,15 +117,7 @@ def test_without_statements_the_page_states_what_to_do(browser: Browser) -> None
     assert "walltime serve --slow-log" in browser.get("/statements?service=nobody").text
 
 
-def test_a_statement_has_its_days_and_plans_and_a_person_may_ask_for_one(browser: Browser, engine: Engine) -> None:
-    rows, now_s = [], int(time.time())
-    scan, lookup = Step("full scan", "articles", rows=9_000), Step("lookup", "articles", "body", 1)
-    for ago_s, step in ((7_200, lookup), (60, scan)):
-        plan = Step("plan", steps=(Step("sort", steps=(step,)),))
-        of = {"fingerprint_id": fingerprint_id(fingerprint(SEARCH)), "server": "10.0.0.5:3306", "database": "blog"}
-        seen = {"first_seen": f"{now_s - ago_s}", "last_seen": f"{now_s - ago_s + 30}"}
-        rows.append({**of, **seen, "plan_id": plan_id(plan), "shape": to_json(plan), "summary": summary(plan)})
-    engine.insert_rows("plans", "\n".join(map(json.dumps, rows)).encode(), "plans")
+def test_a_statement_has_its_days_and_plans_and_a_person_may_ask_for_one(browser: Browser) -> None:
     page = " ".join(browser.get(page_of(SEARCH)).text.split())
     assert "index `body` → full scan" in page
     assert "<pre>sort articles: full scan, about 9,000 rows </pre>" in page
