@@ -18,7 +18,7 @@ TTL toDateTime(last_seen) + INTERVAL 400 DAY
 SETTINGS {deduplication};
 
 {cluster_only} CREATE TABLE IF NOT EXISTS plans{on_cluster} AS plans_local
-ENGINE = Distributed({cluster}, {database}, 'plans_local', fingerprint_id);
+ENGINE = Distributed({cluster}, {database}, 'plans_local', 0);
 
 ALTER TABLE plans{on_cluster}
     MODIFY COMMENT 'A row is a plan that a database chose for a statement. Add up rows: min(first_seen), max(last_seen), GROUP BY.',

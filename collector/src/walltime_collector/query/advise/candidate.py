@@ -77,8 +77,10 @@ class Bills:
 
     @property
     def times(self) -> str:
-        """`12 times`; `typically 12 times (6 to 501)`."""
+        """`once`; `12 times`; `typically 12 times (6 to 501)`."""
         fewest, median, most = self.calls_of_helped
+        if fewest == most == 1:
+            return "once"
         return f"{count(median)} times" if fewest == most else f"typically {count(median)} times ({fewest} to {most})"
 
     @property
