@@ -204,6 +204,8 @@ def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
             least_helped=0, least_mean_ns=0, least_share=0.0,
         )  # fmt: skip
         assert run(engine, "advise/saved", **kind.parameters(), **candidate.params)[0]["transactions"]
+    hour_s = hour.window.start_ns // 10**9
+    run(engine, "advise/call_times", texts=_statements(one), from_s=hour_s, until_s=hour_s - 60, around_s=3_600)
     run(
         engine,
         "advise/holders",

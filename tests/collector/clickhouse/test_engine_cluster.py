@@ -110,6 +110,7 @@ def test_deduplication_windows_are_as_long_on_a_cluster() -> None:
 
 def test_a_column_is_added_where_the_rows_are_and_where_they_are_read() -> None:
     altered = [" ".join(made.split()[2:7]) for made in MADE if made.startswith("ALTER") and " ADD COLUMN " in made]
+    altered = [each for each in altered if "_entries " not in each]  # what is inserted into has no rows
     tables = ("transactions_1m", "statements_1m", "slow_queries", "transactions", "sampled_transactions", "incidents")
     assert set(altered) == {f"{table}{end} ON CLUSTER 'shop' ADD" for table in tables for end in ("_local", "")}
     assert sum("_local " in each for each in altered) == len(altered) / 2
