@@ -22,6 +22,7 @@ from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import dead_letter_routes
 from walltime_collector.web.openapi import ApiRoute
+from walltime_collector.web.plans import plan_routes
 from walltime_collector.web.slow_log import slow_log_routes
 
 from tests.docs.site import ROOT
@@ -56,6 +57,7 @@ def test_every_path_of_the_api_is_documented_with_its_first_sentence(tmp_path: P
     access = Access(Settings())
     spool = Spool(tmp_path, max_bytes=1, segment_bytes=1, segment_age_s=1)
     more = dead_letter_routes(spool, Health(), access) + slow_log_routes(Imports(tmp_path, nothing, Health()), access)
+    more += plan_routes(nothing, access)
     spool.close()
     routes = make_app(nothing, Health(), nothing, access, nothing, more=more).routes
     rows = []
