@@ -36,8 +36,12 @@ def render(digest: Digest, console: Console, *, of_files: bool = False) -> Rende
     if not digest.statements:
         return Group(
             _headline(digest, of_files=of_files),
-            Text("No statement is stored for this time. --since looks further back. `walltime serve --mysql` asks the"),
-            Text("database; an instrumented application sends its statements by itself."),
+            Text(
+                "No statement is stored for this time. --since looks further back. `walltime serve --slow-log` follows"
+            ),
+            Text(
+                "the log of the database, `--mysql` asks it; an instrumented application sends its statements by itself."
+            ),
         )
     in_colour = is_coloured(console)
     is_whole = bool(digest.statement) and len(digest.statements) <= _MAX_WHOLE
