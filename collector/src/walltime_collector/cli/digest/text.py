@@ -39,9 +39,7 @@ def render(digest: Digest, console: Console, *, of_files: bool = False) -> Rende
             Text(
                 "No statement is stored for this time. --since looks further back. `walltime serve --slow-log` follows"
             ),
-            Text(
-                "the log of the database, `--mysql` asks it; an instrumented application sends its statements by itself."
-            ),
+            Text("the log of the database, `--mysql` asks it; an instrumented application sends its own."),
         )
     in_colour = is_coloured(console)
     is_whole = bool(digest.statement) and len(digest.statements) <= _MAX_WHOLE
