@@ -184,7 +184,7 @@ class Reading:
         if is_cut:
             fields.update([CUT])
         if waits:
-            fields["thread_waits"] = "1"
+            fields["thread_waits"] = "divided" if waits.is_divided else "exact"
         return Entry(
             statement.query_ns,
             origin_us + statement.timer_start // 1_000_000,

@@ -9,6 +9,7 @@
     computing_ns,
     rest_ns,
     is_disk_known,
+    fields['thread_waits'] = 'divided' AS is_disk_divided,
     is_cpu_known,
     rows_sent,
     rows_examined,
