@@ -92,7 +92,7 @@ def test_both_agree_and_join_the_transactions(server: MariaDB, tmp_path: Path, m
         assert ask(collector, "SELECT count() FROM slow_queries WHERE server = 'db' AND user = 'admin'") == [[0]]
 
 
-def test_a_statement_whose_comment_is_cut_off_joins_by_its_connection(
+def test_a_statement_whose_end_is_missing_joins_its_call(
     server: MariaDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
