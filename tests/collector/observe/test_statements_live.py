@@ -57,7 +57,7 @@ FROM slow_queries WHERE trace_id != toFixedString('', 16) GROUP BY fingerprint
 
 def test_both_agree_and_join_the_transactions(server: MariaDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
-    transactions = 150
+    transactions = 100
     with Collector(tmp_path / "data", slow_log=f"log={server.slow_log}", **settings(server)) as collector:
         eventually(lambda: collector.health()["servers"].get("db", ["?"])[0] == "")
         walltime.configure(service_name="shop", endpoint=collector.otlp_url, sample_probability=1.0)
@@ -66,7 +66,7 @@ def test_both_agree_and_join_the_transactions(server: MariaDB, tmp_path: Path, m
             with pymysql.connect(**server.account()) as connection, connection.cursor() as cursor:
                 for at in range(transactions):
                     with walltime.transaction("GET /page"):
-                        cursor.execute("SELECT SLEEP(%s)", (0.01,))
+                        cursor.execute("SELECT SLEEP(%s)", (0.02,))
                         cursor.execute("REPLACE INTO stock VALUES (%s, %s)", (at, "small"))
                         connection.commit()
             assert walltime.flush(60)
@@ -82,7 +82,9 @@ def test_both_agree_and_join_the_transactions(server: MariaDB, tmp_path: Path, m
         )
         by_text = {row[0]: row[3:] for row in ask(collector, TRACED)}
         logged_ns, read_ns = (sum(by_text[text][at] for text in sent) for at in (0, 1))
-        assert abs(read_ns - logged_ns) <= 0.01 * logged_ns, by_text
+        # MariaDB's slow log stops its clock before the statement ends: before it sends the last of the answer
+        more_ns = 0 if isinstance(server, MysqlServer) else 200_000 * 3 * transactions
+        assert abs(read_ns - logged_ns) <= 0.01 * logged_ns + more_ns, by_text
         # it is read twice, under two names
         eventually(lambda: ask(collector, "SELECT count() FROM transactions") == [[transactions]])
         ((trace_id,),) = ask(collector, "SELECT lower(hex(trace_id)) FROM transactions LIMIT 1")
