@@ -85,6 +85,13 @@ def test_both_agree_and_join_the_transactions(server: MariaDB, tmp_path: Path, m
         # MariaDB's slow log stops its clock before the statement ends: before it sends the last of the answer
         more_ns = 0 if isinstance(server, MysqlServer) else 200_000 * 3 * transactions
         assert abs(read_ns - logged_ns) <= 0.01 * logged_ns + more_ns, by_text
+        digest = over_http("GET", f"{collector.web_url}/api/digest?since=all&service=shop").json()
+        assert digest["sources"] == ["performance_schema", "slow_log"]
+        assert all(
+            bool(each["server"]["cpu_ns"]) == isinstance(server, MysqlServer)
+            for each in digest["statements"]
+            if each["fingerprint"] in sent
+        )
         # it is read twice, under two names
         eventually(lambda: ask(collector, "SELECT count() FROM transactions") == [[transactions]])
         ((trace_id,),) = ask(collector, "SELECT lower(hex(trace_id)) FROM transactions LIMIT 1")
