@@ -163,7 +163,7 @@ def test_a_row_has_what_a_slow_log_has_and_no_value(
     assert 50_000_000 <= scanned["query_ns"] <= (ended_us - began_us) * 1000
     assert began_us - 1000 <= scanned["started_us"] <= ended_us - 50_000
     assert (scanned["user"], scanned["client_host"]) == (server.user, LOOPBACK)
-    assert scanned["connection_id"] == cut["connection_id"] == application.server_thread_id[0]
+    assert scanned["connection_id"] == cut["connection_id"] == application.thread_id()  # type: ignore[no-untyped-call]
     assert scanned["database"] == server.database
     assert grouped["is_tmp_table"]
     assert grouped["is_filesort"]

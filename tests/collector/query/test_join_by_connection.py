@@ -30,6 +30,7 @@ class Entry:
     took_ns: int = 5 * MS
     fingerprint: str = FINGERPRINT
     server: str = "db"
+    is_cut: bool = False
 
 
 Log = Callable[[list[Entry]], None]
@@ -52,6 +53,7 @@ def log(engine: Engine) -> Log:
                 "sample": entry.fingerprint,
                 "server": entry.server,
                 "weight": 1,
+                "fields": {"cut": "its end is missing"} if entry.is_cut else {},
             }
             for entry in entries
         ]
@@ -87,6 +89,17 @@ def test_each_call_finds_its_entry_by_connection_and_order(engine: Engine, store
     assert "server 3.00 ms" in said(asked(engine, sent.trace_id), width=160)
 
 
+def test_an_entry_whose_end_is_missing_is_of_the_call_that_begins_like_it(
+    engine: Engine, store: Store, log: Log
+) -> None:
+    connection = next(_numbers)
+    sent = make(kept="slow", duration_ns=30 * MS, calls=[call(0, connection)])
+    store([sent])
+    log([Entry(connection, sent.started_ns, fingerprint="select a from t wh", is_cut=True)])
+    (only,) = asked(engine, sent.trace_id).transactions[0].calls
+    assert only.server is not None
+
+
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
@@ -96,6 +109,7 @@ def test_each_call_finds_its_entry_by_connection_and_order(engine: Engine, store
         (lambda c, ns: [Entry(c, ns + 5 * 10**9)], "it was long after"),
         (lambda c, ns: [Entry(c + 500_000, ns)], "it was another connection"),
         (lambda c, ns: [Entry(c, ns, fingerprint="select b from t")], "it was another statement"),
+        (lambda c, ns: [Entry(c, ns, fingerprint="select a from t wh")], "it was a whole statement"),
         (lambda c, ns: [Entry(c, ns), Entry(c, ns, server="db2")], "two servers have a connection of this number"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Names of transactions and services: how they are printed, and which one a typed or copied text means."""
+"""Names of transactions, services and sources: how they are printed, and what a typed or copied text means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import sys
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
@@ -30,6 +30,12 @@ _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _MAX_FORMS = 64
 _MAX_CUTS = 16
 _MAX_CHARS = 16_384
+_SOURCES = {"slow_log": "the slow log", "performance_schema": "performance_schema"}
+
+
+def read_from(sources: Collection[str]) -> str:
+    """Where the figures of a database's statements come from: `the slow log`, of `source` in slow_queries."""
+    return " and ".join(name for source, name in _SOURCES.items() if source in sources)
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,9 @@ class Sums:
         whole = {
             "all_time_ns": sum(each.time_ns for each in self.by_id.values()),
             "all_entries": sum(each.entries for each in self.by_id.values()),
+            "sources": ["slow_log"],
+            "all_sources": ["slow_log"],
+            "cpu_ns": 0,
         }
         return [found.row(number) | whole for number, found in self.by_id.items()]
 

@@ -40,7 +40,7 @@ def render(digest: Digest, console: Console, *, of_files: bool = False) -> Rende
             Text(
                 "No statement is stored for this time. --since looks further back. `walltime serve --slow-log` follows"
             ),
-            Text("the slow log of the database; an instrumented application sends its statements by itself."),
+            Text("the log of the database, `--mysql` asks it; an instrumented application sends its own."),
         )
     in_colour = is_coloured(console)
     is_whole = bool(digest.statement) and len(digest.statements) <= _MAX_WHOLE
@@ -72,10 +72,8 @@ def _headline(digest: Digest, *, of_files: bool) -> Text:
     if digest.client_ns:
         line.append(f"   {duration(digest.client_ns)} for the applications", "not bold")
     if digest.entries:
-        line.append(
-            f"   {duration(digest.server_ns)} in {plural(digest.entries, 'entry', 'entries')} of the slow log",
-            "not bold",
-        )
+        entries = f"{plural(digest.entries, 'entry', 'entries')} of {digest.read_from}"
+        line.append(f"   {duration(digest.server_ns)} in {entries}", "not bold")
     if of_files:
         if digest.since:
             line.append(f"   {time_span(digest.since, digest.until)}", "not bold dim")
@@ -96,7 +94,8 @@ def _lines(statement: DigestedStatement, *, is_whole: bool, of_files: bool) -> T
             words.append(f"   {plural(client.errors, 'error')}", "bold red")
     if server := statement.server:
         words.append("\nserver ", "not bold dim").append(duration(server.time_ns), "not bold")
-        words.append(f"   {count(server.calls)} logged", "not bold")
+        logged = "logged" if "slow_log" in server.sources else "run"
+        words.append(f"   {count(server.calls)} {logged}", "not bold")
         if server.calls != server.entries:
             words.append(f" (in {plural(server.entries, 'entry', 'entries')})", "not bold dim")
         words.append(f", {duration(server.mean_ns)} each, p95 {duration(server.p95_ns)}", "not bold")
@@ -163,6 +162,10 @@ def _work(server: ServerView) -> Text:
     words = Text(style="not bold")
     if server.lock_share >= 0.01:
         words.append(f"   locks {share(server.lock_share)}", "bold red" if server.lock_share >= 0.2 else "dim")
+    if server.io_wait_ns >= 0.01 * server.time_ns > 0:
+        words.append(f"   disk {share(server.io_wait_ns / server.time_ns)}", "dim")
+    if server.cpu_ns:
+        words.append(f"   CPU {share(server.cpu_ns / server.time_ns)}", "dim")
     if server.rows_examined:
         style = "yellow" if server.examined_per_row >= 100 else "dim"
         words.append(f"   {plural(server.examined_per_row, 'row')} examined for each sent or changed", style)

@@ -77,7 +77,7 @@ def one_statement(request: PageRequest) -> StatementPage:
     def lines(identity: str, title: str, unit: Unit, client: Value, logged: Value, about: str = "") -> Chart:
         series = [
             _series(request, each, "application", client, _FAMILY),
-            *([_series(request, each, "slow log", logged, _FAMILY, 2)] if has_log else []),
+            *([_series(request, each, "database", logged, _FAMILY, 2)] if has_log else []),
         ]
         shown = tuple(one for one in series if one.whole is not None)
         return Chart(identity, title, "lines", unit, each.steps.start_ns // _S, each.steps.step_s, shown, about)

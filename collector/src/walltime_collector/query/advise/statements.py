@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ...format import count, duration, plural, printable
 from ..digest.short import shortened
 from ..kept.sample import estimates, kept_sample
+from ..names import read_from
 from ..queries import Row
 from .answer import LEAST_CALLS, LEAST_EXAMINED, LEAST_EXAMINED_PER_ROW, LEAST_HELPED, MOST
 from .candidate import Candidate
@@ -65,14 +66,14 @@ def n_plus_one(observed: Observed) -> Iterator[Candidate]:
             finding=lambda kind, bills: f"{kind} sends it {bills.times} {bills.where}, {duration(bills.call_ns)} each.",
             certainty="The price leaves the time that the server needs for the rows."
             if outside < 1
-            else "The slow log does not have all of these calls, so the price is the most it can be: it includes the"
-            " time that the server needs for the rows.",
+            else f"{_read_from(observed, senders[0].fingerprint)} does not have all of these calls, so the price is the"
+            " most it can be: it includes the time that the server needs for the rows.",
             statement_id=senders[0].id,
         )
 
 
 def rows_examined(observed: Observed) -> Iterator[Candidate]:
-    """Statements that examine far more rows than they return or change, according to the slow log."""
+    """Statements that examine far more rows than they return or change, according to the server."""
     for fingerprint, senders in grouped(observed.statements, lambda each: each.fingerprint).items():
         row = observed.logged.get(fingerprint, _NOT_LOGGED)
         examined, used = row["rows_examined"], row["rows_used"]
@@ -84,9 +85,8 @@ def rows_examined(observed: Observed) -> Iterator[Candidate]:
         if not (kinds := observed.worth((each.kind, share * min(each.time_ns, row["time_ns"])) for each in senders)):
             continue
         sent = plural(sum(each.calls for each in senders), "call")
-        call = (
-            f"Of {sent} the slow log has {count(row['calls'])}: a typical one of these" if is_part else "A typical call"
-        )
+        of_sent = f"Of {sent} {read_from(row['sources'])} has {count(row['calls'])}: a typical one of these"
+        call = of_sent if is_part else "A typical call"
         full_scan = ", a full scan" if 2 * row["full_scans"] >= row["calls"] else ""
         is_aggregate = bool(_AGGREGATES.search(fingerprint.partition(" from ")[0] + fingerprint[-200:]))
         yield Candidate(
@@ -125,8 +125,14 @@ def _names(of: re.Pattern[str], text: str, but: Collection[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name and name.lower() not in but))
 
 
+def _read_from(observed: Observed, fingerprint: str) -> str:
+    """`The slow log`."""
+    name = read_from(observed.logged.get(fingerprint, {}).get("sources", ())) or "the slow log"
+    return name[:1].upper() + name[1:] if name.startswith("the ") else name
+
+
 def _server_share(observed: Observed, fingerprint: str) -> float:
-    """Which share of the client's time of a statement is the server's; 0 when the slow log lacks many of the calls."""
+    """Which share of the client's time of a statement is the server's; 0 when many of the calls are not known there."""
     if (row := observed.logged.get(fingerprint)) is None:
         return 0.0
     sent = [(each.calls, each.time_ns) for each in observed.statements if each.fingerprint == fingerprint]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from ..names import read_from
+
 DigestRanking = Literal["total", "client", "server", "calls", "mean", "p95", "examined"]
 """What statements can be ranked by, largest first; `total` is the larger of client and server."""
 DIGEST_RANKINGS: tuple[DigestRanking, ...] = get_args(DigestRanking)
@@ -34,7 +36,7 @@ class ClientView:
 
 @dataclass(frozen=True)
 class ServerView:
-    """What the slow log has; when the server logs one in n statements, only `entries` and `joined` are exact."""
+    """What the server has; when it logs one in n statements, only `entries` and `joined` are exact."""
 
     entries: int
     joined: int
@@ -55,6 +57,14 @@ class ServerView:
     """Rows examined for each row sent or changed."""
     full_scan_share: float
     errors: int
+    cpu_ns: int = 0
+    """On a CPU of the server; 0: not known."""
+    sources: tuple[str, ...] = ("slow_log",)
+
+    @property
+    def read_from(self) -> str:
+        """`the slow log`."""
+        return read_from(self.sources)
 
 
 @dataclass(frozen=True)
@@ -194,9 +204,16 @@ class Digest:
     client_ns: int
     server_ns: int
     entries: int
-    """Of the slow log in this time; 0 when no log is followed, or nothing was slow."""
+    """Statements that the servers had in this time; 0 when none is read, or nothing was slow."""
     statements: tuple[DigestedStatement, ...]
     statement: str = ""
     """The requested id or text; all statements that begin with it are here."""
+    sources: tuple[str, ...] = ("slow_log",)
+    """Of the entries: slow_log, performance_schema."""
     unsent_ns: int = 0
     """Server time of statements that no known service sent: migrations, shells, other programs."""
+
+    @property
+    def read_from(self) -> str:
+        """`the slow log`."""
+        return read_from(self.sources)

@@ -55,6 +55,7 @@ def digest_of(
         client_ns=next(iter(sent.values()))[0]["all_time_ns"] if sent else 0,
         server_ns=logged[0]["all_time_ns"] if logged else 0,
         entries=logged[0]["all_entries"] if logged else 0,
+        sources=tuple(logged[0]["all_sources"]) if logged else (),
     )
     if not statement or found.all_statements > _MAX_WHOLE:
         return found
@@ -74,6 +75,7 @@ def ranked(
     client_ns: int = 0,
     server_ns: int = 0,
     entries: int = 0,
+    sources: tuple[str, ...] = ("slow_log",),
 ) -> Digest:
     """
     The first statements by one of DIGEST_RANKINGS; see `digest_of`.
@@ -99,6 +101,7 @@ def ranked(
         client_ns=client_ns,
         server_ns=server_ns,
         entries=entries,
+        sources=sources,
         statements=tuple(statements[:limit]),
         statement=statement,
         unsent_ns=unsent_ns,
@@ -147,7 +150,7 @@ def digested(
     entries, found = {row["fingerprint_id"]: row for row in logged}, []
     for number in dict.fromkeys([*sent, *entries]):
         rows, entry = sent.get(number, ()), entries.get(number)
-        client, server = _client(rows), from_row(ServerView, entry) if entry else None
+        client, server = _client(rows), _server(entry) if entry else None
         senders = _senders(rows, entry)
         found.append(
             DigestedStatement(
@@ -190,6 +193,10 @@ _RANK: Mapping[str, Callable[[DigestedStatement], float]] = {
 def _client(rows: Sequence[Row]) -> ClientView | None:
     calls, time_ns, errors = (sum(row[name] for row in rows) for name in ("calls", "time_ns", "errors"))
     return ClientView(calls, time_ns, round(time_ns / calls), errors) if calls else None
+
+
+def _server(entry: Row) -> ServerView:
+    return from_row(ServerView, entry, sources=tuple(entry["sources"]))
 
 
 def _senders(rows: Sequence[Row], entry: Row | None) -> list[Sender]:

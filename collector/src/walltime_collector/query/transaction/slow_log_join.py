@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeVar
 
@@ -38,7 +38,7 @@ def join_statements(
 
     Statements of one fingerprint (`IN (%s)`, `IN (%s, %s)`) share their entries: the most expensive of them has them.
     """
-    logged = _grouped(entries, _fingerprint)
+    logged = _logged(entries, {of_template(each.text) for each in statements})
     joined = list(statements)
     for fingerprint, places in _grouped(range(len(joined)), lambda at: of_template(statements[at].text)).items():
         if matches := logged.pop(fingerprint, None):
@@ -65,7 +65,7 @@ def join_calls(
         untagged: Entries of these connections without a trace id, with `started_ns` and `connection_id`.
         started_ns: Of the transaction; the offsets of the calls begin there.
     """
-    logged = _grouped(entries, _fingerprint)
+    logged = _logged(entries, {of_template(each.text) for each in calls if each.text})
     on_connections = _grouped(untagged, lambda entry: int(entry["connection_id"]))
 
     def with_comment(key: str, same: Sequence[Call]) -> Sequence[Row]:
@@ -119,6 +119,16 @@ def _grouped(items: Iterable[Item], key_of: Callable[[Item], Key | None]) -> dic
         if (key := key_of(item)) is not None:
             groups.setdefault(key, []).append(item)
     return groups
+
+
+def _logged(entries: Sequence[Row], sent: Set[str]) -> dict[str, list[Row]]:
+    """By fingerprint; those whose end is missing, by the only one of `sent` that begins like them."""
+    logged = _grouped(entries, _fingerprint)
+    for fingerprint in [each for each, (first, *_) in logged.items() if first["is_cut"] and each not in sent]:
+        may_be = [each for each in sent if each.startswith(fingerprint)]
+        if len(may_be) == 1:
+            logged.setdefault(may_be[0], []).extend(logged.pop(fingerprint))
+    return logged
 
 
 def _fingerprint(entry: Row) -> str:

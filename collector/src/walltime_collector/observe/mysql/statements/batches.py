@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,11 @@ class Batches:
 
     def waiting_bytes(self) -> int:
         """What is not stored yet."""
-        return sum(path.stat().st_size for path in self._folder.glob(_PATTERN) if path.exists())
+        sizes = 0
+        for path in self._folder.glob(_PATTERN):
+            with suppress(FileNotFoundError):  # it was stored meanwhile
+                sizes += path.stat().st_size
+        return sizes
 
 
 class StatementStore(BackgroundThread):

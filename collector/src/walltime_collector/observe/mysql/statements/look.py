@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from ....crashpoint import reach
 from ....health.counters import Health
 from ....slowlog.rows import rows as encoded
 from ...events import TABLE, event_row
@@ -127,6 +128,7 @@ class Statements(Look[Connection]):
         """Make durable what was read and seen; raises OSError."""
         self._batches.write(self._seen, self._held, self._held_count)
         self._held, self._held_count, self._written_s = b"", 0, time.monotonic()
+        reach("statements_written")
 
     def _count_lost(self, lost: int) -> None:
         self._health.add("statements_overwritten", lost)

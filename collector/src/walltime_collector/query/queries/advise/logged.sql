@@ -4,6 +4,7 @@ SELECT
     count() AS entries,
     sum(weight) AS calls,
     sum(query_ns * weight) AS time_ns,
+    groupUniqArray(source) AS sources,
     min(query_ns) AS least_ns,
     quantileExactWeighted(0.5)(rows_examined, weight) AS rows_examined,
     quantileExactWeighted(0.5)(rows_sent + rows_affected, weight) AS rows_used,
