@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .after_response import AfterResponse
 from .components import Component, Sums
+from .lock_waits import LockWait
 from .sampling import Sampled
 
 Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
@@ -229,6 +230,8 @@ class Bill:
     """What it did after its response; of the fields above, only `calls` includes it."""
     samples: tuple[Sampled, ...] = ()
     """Of its stacks, while no measured call was in progress."""
+    lock_waits: tuple[LockWait, ...] = ()
+    """In which it waited, or held the lock; what the database showed while the wait lasted."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@
     rows_affected,
     errno,
     server,
+    mapContains(fields, 'cut') AS is_cut,
     is_full_scan,
     is_full_join,
     is_tmp_table_on_disk,
