@@ -52,10 +52,9 @@ class Ran:
         """Neither in waits for row locks nor on a CPU."""
         return max(self.query_ns - self.lock_ns - self.cpu_ns, 0)
 
-    @property
-    def weight(self) -> float:
-        """Its unexplained time; less where that is a small part, likely waiting for a CPU."""
-        return self.unexplained_ns**2 / max(self.query_ns, 1)
+    def weight(self, known: _Sums) -> float:
+        """Its time that nothing explains yet; less where that is a small part, likely waiting for a CPU."""
+        return float(max(self.unexplained_ns - sum(known), 0)) ** 2 / max(self.query_ns, 1)
 
 
 @dataclass(frozen=True)
@@ -151,13 +150,16 @@ def _one_by_one(connection: Connection, ran: Mapping[int, Sequence[Ran]]) -> Map
 
 def _divided(ran: Sequence[Ran], known: Mapping[Key, _Sums], waited: _Sums) -> Iterator[tuple[Key, Waits]]:
     """What is known of each, and its part of the rest."""
-    rest, whole = waited.minus(_sum(known.get(each.key, _NOTHING) for each in ran)), sum(each.weight for each in ran)
+    own = [known.get(each.key, _NOTHING) for each in ran]
+    rest = waited.minus(_sum(own))
+    weights = [each.weight(kept) for each, kept in zip(ran, own, strict=True)]
+    whole = sum(weights)
     if sum(rest) <= sum(waited) * (1 - _NEARLY_ALL):
         rest = _NOTHING
-    for each in ran:
-        share, own = each.weight / whole if whole else 1 / len(ran), known.get(each.key, _NOTHING)
+    for each, kept, weight in zip(ran, own, weights, strict=True):
+        share = weight / whole if whole else 1 / len(ran)
         most_ns = max(each.query_ns - each.lock_ns, 0)
         likely_ns = [min(round(rest_ns * share), _WITH_CPU * each.unexplained_ns) for rest_ns in rest]
-        io_ns = min(own.io_ns + likely_ns[0], most_ns)
-        metadata_ns = min(own.metadata_ns + likely_ns[1], most_ns - io_ns)
+        io_ns = min(kept.io_ns + likely_ns[0], most_ns)
+        metadata_ns = min(kept.metadata_ns + likely_ns[1], most_ns - io_ns)
         yield each.key, Waits(io_ns, metadata_ns, is_divided=len(ran) > 1 and rest != _NOTHING)
