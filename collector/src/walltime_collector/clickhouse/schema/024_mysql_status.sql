@@ -30,7 +30,7 @@ TTL toDateTime(at) + INTERVAL 30 DAY
 SETTINGS {deduplication}, ttl_only_drop_parts = 1;
 
 {cluster_only} CREATE TABLE IF NOT EXISTS mysql_status{on_cluster} AS mysql_status_local
-ENGINE = Distributed({cluster}, {database}, 'mysql_status_local', cityHash64(server));
+ENGINE = Distributed({cluster}, {database}, 'mysql_status_local', 0);
 
 ALTER TABLE mysql_status{on_cluster}
     MODIFY COMMENT 'A row is a second of a MySQL or MariaDB server: its load, as it says itself.',

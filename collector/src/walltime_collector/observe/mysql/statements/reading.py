@@ -60,6 +60,7 @@ class Statement(NamedTuple):
 
     thread_id: int
     event_id: int
+    end_event_id: int
     timer_start: int
     timer_end: int
     event_name: str
@@ -94,7 +95,7 @@ class Statement(NamedTuple):
         return min(self.lock_time // 1000, self.query_ns)
 
     def ran(self) -> Ran:
-        return Ran(self.key, self.query_ns, self.lock_ns, self.cpu_time // 1000)
+        return Ran(self.key, self.end_event_id, self.query_ns, self.lock_ns, self.cpu_time // 1000)
 
 
 _COLUMNS: Final = {name: name for name in Statement._fields} | {"sql_text": "CAST(sql_text AS BINARY)"}
