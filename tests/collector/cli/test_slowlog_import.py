@@ -210,7 +210,9 @@ def test_nothing_is_stored_without_the_admin_token(collector: Collector, tmp_pat
         assert answer["error"]["where"] == where
 
 
-@pytest.mark.parametrize("crashpoint", ["slow_log_journal_written:2", "slow_log_inserted:2"])
+@pytest.mark.parametrize(
+    "crashpoint", ["slow_log_journal_written:2", pytest.param("slow_log_inserted:2", marks=pytest.mark.nightly)]
+)
 def test_a_collector_that_is_killed_has_each_entry_once(crashpoint: str, tmp_path: Path) -> None:
     log = tmp_path / "slow.log"
     log.write_bytes(numbered(0, 5_000))

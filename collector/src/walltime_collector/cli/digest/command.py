@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,16 +34,17 @@ def digest(
         typer.Argument(
             help="Slow logs, or - for stdin: digest them without a collector. Or a statement to show whole: its id, or"
             " the beginning of id or text.",
-            metavar="[FILE]... [STATEMENT]",
+            metavar="FILE|STATEMENT",
         ),
     ] = None,
     since: Annotated[
         str,
         typer.Option(
-            help="How far back: 90s, 15m, 2h, 7d; or all, for logs of any age. Of a FILE, all, and also an ISO time."
+            help="How far back: 90s, 15m, 2h, 7d; or all, for logs of any age. [15m; of a FILE all, or an ISO time]",
+            show_default=False,
         ),
     ] = "15m",
-    until: Annotated[str, typer.Option(metavar="TIME", help="Of a FILE: only what began before, as --since.")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Of a FILE: only what began before this time.")] = "",
     service: Annotated[str, typer.Option(help="Only what this service sends.")] = "",
     by: Annotated[DigestRanking, typer.Option(help="What to rank by, largest first.")] = "total",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many statements.")] = 20,
@@ -101,7 +102,7 @@ def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:
     files: list[str] = []
     others: list[str] = []
     for word in words:
-        is_file = word == "-" or (len(word) < 4_096 and "\0" not in word and Path(word).exists())
+        is_file = word == "-" or os.path.exists(word)  # noqa: PTH110  Path.exists() fails for a long statement
         if is_file or _PATH.fullmatch(word):
             check_file(word)
         (files if is_file else others).append(word)
@@ -128,6 +129,8 @@ def _print_of_files(
     from .text import render
 
     refuse_beside("a FILE", "url", "token_file", "client_certificate")
+    if by == "client":
+        raise typer.BadParameter("a slow log has the server's times only", param_hint="--by")
     now_ns = time.time_ns()
     start_us = None if since == "all" else _us("since", since, now_ns)
     wanted = Wanted(start_us, _us("until", until, now_ns) if until else None, service)

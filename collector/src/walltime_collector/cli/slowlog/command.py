@@ -36,7 +36,7 @@ def _group() -> None:
 def import_logs(
     client: Client,
     as_json: bool,
-    paths: Annotated[list[str], typer.Argument(metavar="FILE...", help="Slow logs, or - for stdin.")],
+    paths: Annotated[list[str], typer.Argument(metavar="FILE", help="Slow logs, or - for stdin.")],
     server: Annotated[
         str, typer.Option(metavar="NAME", help="The database's address, as the applications use it.")
     ] = "imported",
