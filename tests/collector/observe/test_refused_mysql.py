@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from shop.services import LOOPBACK, MariaDB, Memcached, free_port
+from shop.services import LOOPBACK, MariaDB, free_port
 
-from tests.collector.observe.unreachable import everything_written, rows, said, silent
+from tests.collector.observe.unreachable import (
+    everything_written,
+    is_healthy,
+    rows,
+    said,
+    silent,
+    stranger,
+    wait_for_each,
+)
 from tests.mysql_server import MysqlServer
 from tests.server_folder import server_folder
 from tests.servers import Collector, eventually
@@ -52,7 +60,7 @@ def collector(folder: Path, mysql: MysqlServer) -> Iterator[Collector]:
     (folder / "schemaless_password").touch(mode=0o600)
     with (
         silent() as silent_address,
-        Memcached("stranger", folder) as stranger,
+        stranger(b"SSH-2.0-OpenSSH_9.2p1\r\n") as stranger_address,
         MariaDB(folder / "mariadb", "schemaless") as schemaless,
     ):
         (folder / "schemaless_password").write_text(schemaless.admin_password)
@@ -63,10 +71,10 @@ def collector(folder: Path, mysql: MysqlServer) -> Iterator[Collector]:
             "schemaless": f"admin@{schemaless.address}?password_file={folder / 'schemaless_password'}",
             "silent": f"admin@{silent_address}",
             "closed": f"admin@{LOOPBACK}:{free_port()}",
-            "stranger": f"admin@{stranger.address}",
+            "stranger": f"admin@{stranger_address}",
         }
         with Collector(folder / "data", mysql=settings(addresses), mysql_password=mysql.admin_password) as running:
-            eventually(lambda: set(said(running)) == {*addresses})
+            wait_for_each(running, addresses)
             yield running
 
 
@@ -105,7 +113,7 @@ def test_a_bad_server_has_a_clear_line_in_the_log_and_on_the_status(collector: C
 def test_the_others_are_asked_meanwhile(collector: Collector, mysql: MysqlServer) -> None:
     wait_for(collector, execute(mysql))
     assert said(collector)["good"][0] == ""
-    assert collector.health()["status"] == "ok"
+    assert is_healthy(collector)
 
 
 def test_no_password_and_no_value_is_anywhere(collector: Collector, mysql: MysqlServer) -> None:
@@ -122,7 +130,7 @@ def test_what_a_server_does_while_it_is_frozen_or_the_collector_cannot_ask_is_st
     os.kill(mysql.pid, signal.SIGSTOP)
     try:
         eventually(lambda: said(collector)["good"][0])
-        assert collector.health()["status"] == "ok"
+        assert is_healthy(collector)
     finally:
         os.kill(mysql.pid, signal.SIGCONT)
     wait_for(collector, before | execute(mysql))
