@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from shop.services import fast_folder
 from walltime_collector.query.transaction.slow_log_join import join_statements
+from walltime_collector.query.transaction.wording import server_times
 
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import Range, dashboards, panels
@@ -19,6 +20,10 @@ from tests.servers import Collector, eventually
 MS = 1_000_000
 TRACE_ID = "ab" * 16
 COMMENT = f"/*traceparent='00-{TRACE_ID}-00000000000000a1-01'*/"
+COMPUTED = (
+    *("likely_row_lock_ns", "locked_ns", "disk_ns", "computing_ns", "rest_ns"),
+    *("is_disk_known", "is_cpu_known", "fields['thread_waits'] = 'divided' AS is_disk_divided"),
+)
 MARIADB = """# Time: 261121  9:39:29
 # User@Host: shop[shop] @  [127.0.0.1]
 # Thread_id: 4  Schema: shop  QC_hit: No
@@ -142,9 +147,22 @@ def test_what_a_server_reports_is_shown_even_when_it_is_0_and_the_rest_is_empty(
 
 
 def test_the_panel_infers_what_walltime_show_infers(log: Grafana) -> None:
-    entries = log.ask_raw("SELECT *, likely_row_lock_ns FROM slow_queries").by_name()
+    entries = log.ask_raw(f"SELECT *, {', '.join(COMPUTED)} FROM slow_queries").by_name()
     shown = {each.text: each.server.likely_row_lock_ns or None for each in join_statements((), entries)[1]}
     rows = log.ask(OF_REQUEST, "4", {"trace_id": TRACE_ID}).by_name()
     texts = {entry["fingerprint"]: entry["sample"] for entry in entries}
     assert {texts[row["statement"]]: row["likely row lock"] for row in rows} == shown
     assert len([wait for wait in shown.values() if wait]) == 2
+
+
+def test_the_parts_of_a_statement_add_up_and_what_is_not_measured_is_the_rest(log: Grafana) -> None:
+    entries = log.ask_raw(f"SELECT *, {', '.join(COMPUTED)} FROM slow_queries").by_name()
+    sides = {re.findall(r"SELECT (\w+)", each.text)[0]: each.server for each in join_statements((), entries)[1]}
+    for name, side in sides.items():
+        assert side.locked_ns + side.disk_ns + side.computing_ns + side.rest_ns == side.query_ns, name
+    said = {name: server_times(side) for name, side in sides.items()}
+    assert said["waits"] == ": 468 ms in the engine, most likely for a row lock"
+    assert said["reads"] == ": 597 ms for the disk"
+    assert said["percona_waits"] == ": 900 ms waited for a row lock, 12.3 ms for the disk, at most 87.7 ms on a CPU"
+    assert said["mysql"] == ": 100 ms waited for locks, at most 150 ms on a CPU or for the disk"
+    assert said["mysql_with_more"] == ""

@@ -17,10 +17,12 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health
 from walltime_collector.health.metrics import _GAUGES, Metrics
 from walltime_collector.http.authentication import Access
+from walltime_collector.slowlog.imports import Imports
 from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import dead_letter_routes
 from walltime_collector.web.openapi import ApiRoute
+from walltime_collector.web.slow_log import slow_log_routes
 
 from tests.docs.site import ROOT
 
@@ -53,9 +55,9 @@ def test_every_path_of_the_api_is_documented_with_its_first_sentence(tmp_path: P
     nothing: Any = None
     access = Access(Settings())
     spool = Spool(tmp_path, max_bytes=1, segment_bytes=1, segment_age_s=1)
-    letters = dead_letter_routes(spool, Health(), access)
+    more = dead_letter_routes(spool, Health(), access) + slow_log_routes(Imports(tmp_path, nothing, Health()), access)
     spool.close()
-    routes = make_app(nothing, Health(), nothing, access, nothing, more=letters).routes
+    routes = make_app(nothing, Health(), nothing, access, nothing, more=more).routes
     rows = []
     for each in routes:
         if isinstance(each, ApiRoute):

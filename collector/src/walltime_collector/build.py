@@ -45,6 +45,7 @@ from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
 from .receive.responses import otlp_wording
+from .slowlog.imports import Imports
 from .slowlog.reader import SlowLogReader
 from .spool.directory import make_private, room
 from .spool.group_commit import GroupCommit
@@ -97,7 +98,8 @@ class Collector:
             engine, health, window_s=settings.derived_window_s, settle_s=settings.derived_settle_s
         )
         self._watch = Watch(settings, self._spool, health, tls)
-        checks = [CardinalityLimit(engine, health).look]
+        self._imports = Imports(settings.data / "slowlog", engine, health)
+        checks = [CardinalityLimit(engine, health).look, self._imports.settle]
         if not settings.clickhouse:
             checks.append(DamagedParts(engine, health.damaged).look)
         if settings.when_disk_full == "drop_oldest_day" and not settings.clickhouse:
@@ -210,6 +212,8 @@ class Collector:
     def _web_application(self) -> Any:
         from .web.application import make_app  # imported while the engine starts
         from .web.dead_letters import dead_letter_routes
+        from .web.plans import plan_routes
+        from .web.slow_log import slow_log_routes
 
         settings, engine, health, access = self._settings, self.engine, self.health, self._access
         otlp_and_web = ("grpc", "http", "web")
@@ -224,7 +228,11 @@ class Collector:
             dead_letters=self._spool.dead_letters,
             allowed_hosts=settings.allowed_hosts,
             any_address=settings.insecure or is_public,
-            more=dead_letter_routes(self._spool, health, access),
+            more=[
+                *dead_letter_routes(self._spool, health, access),
+                *slow_log_routes(self._imports, access),
+                *plan_routes(self._observer.explainer.explain, access),
+            ],
         )
 
     def _clickhouse_application(self) -> Any:

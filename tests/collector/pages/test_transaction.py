@@ -124,11 +124,11 @@ def test_the_servers_side_is_beside_the_statement_and_in_the_call(
     keep(engine, [*entries, *log_of(sent, "COMMIT", 9 * MS)], "locked")
     page = shown(browser, sent)
     statements = section(page, "statements")
-    assert "server 795 ms waited for locks 790 ms 5,000 rows examined 0 sent 1 row changed network" in statements
+    assert "server 795 ms: 790 ms waited for locks 5,000 rows examined 0 sent 1 row changed network" in statements
     assert "only in the log COMMIT server 9.00 ms" in statements
     server = waterfall(page)["server"]["0"]
-    assert ["waited for locks 790 ms", "error"] in server
-    assert "waited for locks 790 ms" in section(page, "calls")  # the table for those who cannot see the drawing
+    assert ["server 795 ms: 790 ms waited for locks", "error"] in server
+    assert "790 ms waited for locks" in section(page, "calls")  # the table for those who cannot see the drawing
 
 
 def test_the_waterfall_has_every_call_with_what_can_be_opened(browser: Browser, shop: Stored) -> None:

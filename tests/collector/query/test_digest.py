@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 from rich.console import Console
-from walltime_collector.cli.digest import render
+from walltime_collector.cli.digest.text import render
 from walltime_collector.cli.drawing.statements import statements
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.answers import Bill, Trace, from_json

@@ -14,10 +14,12 @@ from starlette.routing import Route
 from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health
 from walltime_collector.http.authentication import Access
+from walltime_collector.slowlog.imports import Imports
 from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import dead_letter_routes
 from walltime_collector.web.openapi import ApiRoute, answer_route
+from walltime_collector.web.slow_log import slow_log_routes
 
 from tests.by_day import by_day
 from tests.collector.conftest import Collector
@@ -144,9 +146,9 @@ def every_route(directory: Path) -> list[Route]:
     nothing: Any = None
     access = Access(Settings())
     spool = Spool(directory, max_bytes=1, segment_bytes=1, segment_age_s=1)
-    letters = dead_letter_routes(spool, Health(), access)
+    more = dead_letter_routes(spool, Health(), access) + slow_log_routes(Imports(directory, nothing, Health()), access)
     spool.close()
-    app = make_app(nothing, Health(), nothing, access, nothing, more=letters)
+    app = make_app(nothing, Health(), nothing, access, nothing, more=more)
     return [each for each in app.routes if isinstance(each, Route) and each.path.startswith("/api/")]
 
 
@@ -157,6 +159,7 @@ def test_every_route_is_described_and_every_question_is_asked_here(tmp_path: Pat
         assert isinstance(each, ApiRoute), f"{each.path} has no description: use answer_route"
         assert each.description.strip(), f"{each.path}: write a docstring"
     changes = {"/api/deadletters/retry", "/api/deadletters/drop", "/api/advice/dismiss", "/api/advice/restore"}
+    changes |= {"/api/slow-log/known", "/api/slow-log/import"}
     asked = {*QUESTIONS, *changes, "/api/transactions/{trace_id}", "/api/incidents/{id}", "/api/sql"}
     assert asked == set(document["paths"]), "add the new route to QUESTIONS"
 

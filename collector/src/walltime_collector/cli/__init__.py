@@ -11,7 +11,6 @@ import typer
 from ..errors import CollectorError, UsageError
 from ..format import printable
 from ..query.answers import Ranking, Selected, Top, Trace
-from ..query.digest.answer import Digest, DigestRanking
 from ..query.why.answer import Why
 from ..trace_id import find_span_id, find_trace_id
 from . import addresses
@@ -20,6 +19,7 @@ from .client import Client
 from .dead_letters import dead_letters
 from .demo.command import demo
 from .diff.command import diff
+from .digest.command import digest
 from .doctor.command import doctor
 from .find.command import find
 from .incidents.command import incidents
@@ -37,6 +37,7 @@ from .options import (
 from .output import print_json, print_rendered, read_as, write
 from .profile.command import profile
 from .serve import serve
+from .slowlog.command import slow_logs
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -106,6 +107,7 @@ app.command("serve")(serve)  # imports its engine when it runs: the other comman
 app.command("demo")(demo)  # the same
 app.command("incidents")(incidents)
 app.command("mcp")(mcp)  # the same
+app.add_typer(slow_logs, name="slowlog")
 app.add_typer(dead_letters, name="dead-letter")
 app.add_typer(dead_letters, name="deadletter", hidden=True)  # its name until 0.1
 
@@ -222,34 +224,7 @@ app.command("diff")(diff)
 app.command("find")(with_global_options(find))
 
 
-@app.command("digest")
-@with_global_options
-def digest(
-    client: Client,
-    as_json: bool,
-    statement: Annotated[
-        str,
-        typer.Argument(
-            help="Show this statement whole: its id, or the beginning of id or text.", metavar="[STATEMENT]"
-        ),
-    ] = "",
-    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d; or all, for logs of any age.")] = "15m",
-    service: Annotated[str, typer.Option(help="Only what this service sends.")] = "",
-    by: Annotated[DigestRanking, typer.Option(help="What to rank by, largest first.")] = "total",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many statements.")] = 20,
-) -> None:
-    """Which SQL statements take the time, and who sends them."""
-    if since != "all":
-        check_since(since)
-    document = client.get("/api/digest", since=since, service=service, by=by, limit=limit, statement=statement)
-    if as_json:
-        return print_json(document)
-    from .digest import render
-
-    answer = read_as(Digest, document)
-    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
-
-
+app.command("digest")(digest)
 app.command("profile")(profile)
 app.command("advise")(advise)
 

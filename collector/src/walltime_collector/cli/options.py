@@ -71,6 +71,11 @@ def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def is_given(name: str) -> bool:
+    """Whether a parameter is on the command line."""
+    return name in _given
+
+
 def refuse_beside(option: str, *unused: str) -> None:
     """Refuse parameters that are on the command line and that mean nothing beside another option or argument."""
     for name in unused:

@@ -16,6 +16,7 @@ from ..query.components import FAMILIES, family
 from ..query.names import shown
 from ..query.sampling import by_line
 from ..query.transaction import wording
+from ..query.transaction.lock_words import lock_lines
 from .drawing.after_response import after_the_response
 from .drawing.bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
 from .drawing.statements import remarks, statements
@@ -45,6 +46,8 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
         sections += [_title("by server"), Padding(_targets(bill), (0, 0, 0, 2))]
     if bill.statements or bill.logged:
         sections += [_title("statements"), Padding(statements(bill), (0, 0, 0, 2))]
+    if bill.lock_waits:
+        sections += [_title("locks"), Padding(_locks(bill), (0, 0, 0, 2))]
     if bill.after_response is not None:
         sections += [
             _title("after the response"),
@@ -148,6 +151,12 @@ def _targets(bill: Bill) -> Table:
             remarks(wording.target_notes(target)),
         )
     return table
+
+
+def _locks(bill: Bill) -> Group:
+    lines = lock_lines(bill)
+    more = [Text(f"walltime show {each.trace_id}", "dim") for each in lines[:1] if each.trace_id]
+    return Group(*(Text(each.text, overflow="fold") for each in lines), *more)
 
 
 def _lines(bill: Bill) -> Table:

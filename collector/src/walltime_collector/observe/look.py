@@ -20,7 +20,9 @@ class Look(ABC, Generic[Connection]):
     """
 
     every_s: float = 1.0
-    """Time between the starts of two looks; longer where a look takes long, see watched.COST."""
+    """Time between the starts of two looks; longer where a look takes long."""
+    share: float = 0.02
+    """At most this part of the time is spent with the look: one that took 1 s comes again after 50 s."""
 
     def __init__(self, name: str, writer: Writer) -> None:
         self.name, self.writer = name, writer

@@ -14,8 +14,6 @@ from .look import Lacking, Look
 
 log = logging.getLogger(__name__)
 
-COST = 50
-"""A look that took t seconds comes again after t times this at the earliest: one server is asked 2 % of the time."""
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 60.0
 
 
@@ -77,7 +75,7 @@ class Watched(BackgroundThread, Generic[Connection]):
                 self._looks.sort(key=lambda each: each is look)  # the next time after the others, which may succeed
                 raise
             took_s = time.monotonic() - began_s
-            self._due_s[look] = began_s + max(look.every_s, took_s * COST)
+            self._due_s[look] = began_s + max(look.every_s, took_s / look.share)
         self._retry_s = _FIRST_RETRY_S
         now_s = time.monotonic()
         nexts = [each for look, each in self._due_s.items() if look not in self._lacking]

@@ -22,6 +22,7 @@ from ..query.sampling import by_line
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
 from ..query.transaction import wording as transaction_wording
+from ..query.transaction.lock_words import lock_lines
 from ..query.why.wording import signed
 from ..query.windows import Window
 from ..statements.fingerprint import fingerprint_id, of_template
@@ -134,6 +135,7 @@ class Pages:
             text.plural,
             text.uncertain,
             by_line,
+            lock_lines,
             text.printable,
             shown,
             shortened,

@@ -9,11 +9,15 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .after_response import AfterResponse
 from .components import Component, Sums
+from .lock_waits import LockWait
 from .sampling import Sampled
 
 Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
 """What `top` can be ordered by, largest first."""
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
+
+Part = Literal["disk", "computing"]
+"""Of the time of a statement at the server."""
 
 Answer = TypeVar("Answer")
 
@@ -103,13 +107,24 @@ class ServerSide:
     statements: int
     """More than one: the log cannot distinguish them, and this is about all of them."""
     query_ns: int
+    """`locked_ns` + `disk_ns` + `computing_ns` + `rest_ns`."""
     lock_ns: int
-    """Waiting for tables; with MySQL 8.0.28 and later for rows too."""
+    """Waiting for locks: of tables, of metadata, and with MySQL 8.0.28 and later of rows."""
     row_lock_ns: int
-    """Waiting for rows, as Percona Server logs it."""
+    """Waiting for rows, where that is measured by itself."""
     likely_row_lock_ns: int
     """Time in MariaDB's storage engine that neither disk nor pages explain: schema/013_row_lock_waits.sql."""
-    io_wait_ns: int
+    locked_ns: int
+    """Waiting for locks of all sorts, measured or likely."""
+    disk_ns: int
+    """Waiting for the disk."""
+    is_disk_divided: bool
+    """It is the likely part of what several statements waited."""
+    computing_ns: int
+    """On a CPU, outside of waits for the disk."""
+    rest_ns: int
+    rest_may_be: tuple[Part, ...]
+    """What the rest may be, since the server measured no such time of some entries; none: something else."""
     network_ns: int | None
     """Client time minus server time: network, driver, what the server does not count. None unless all are logged."""
     rows_sent: int
@@ -118,11 +133,6 @@ class ServerSide:
     errors: int
     notes: tuple[str, ...]
     """`full scan`, `sorted on disk` …"""
-
-    @property
-    def locked_ns(self) -> int:
-        """Waiting for locks of all sorts, logged or likely."""
-        return max(self.lock_ns, self.row_lock_ns) + self.likely_row_lock_ns
 
 
 @dataclass(frozen=True)
@@ -220,6 +230,8 @@ class Bill:
     """What it did after its response; of the fields above, only `calls` includes it."""
     samples: tuple[Sampled, ...] = ()
     """Of its stacks, while no measured call was in progress."""
+    lock_waits: tuple[LockWait, ...] = ()
+    """In which it waited, or held the lock; what the database showed while the wait lasted."""
 
 
 @dataclass(frozen=True)

@@ -123,13 +123,31 @@ def window(where: str, text: str, now_ns: int) -> Window:
     start, dots, end = written.partition("..")
     if not dots or not start.strip():
         raise _misunderstood(where, text)
-    parsed = Window(_moment(where, start, now_ns), _moment(where, end or "now", now_ns))
+    parsed = Window(moment(where, start, now_ns), moment(where, end or "now", now_ns))
     if parsed.start_ns >= parsed.end_ns:
         what_now = "write the earlier time first, as in 5m..1m"
         raise BadParameter(where, f"{quoted(text)} ends before it starts", what_now)
     if parsed.start_ns >= now_ns:
         raise BadParameter(where, f"{quoted(text)} has not begun yet", "times without a zone are UTC")
     return parsed
+
+
+def moment(where: str, text: str, now_ns: int) -> int:
+    """
+    Read one time, Unix nanoseconds: a time ago, an ISO time or now.
+
+    Raises:
+        BadParameter: It is none.
+    """
+    written = _AGO.sub("", text.strip())
+    if written.lower() == "now":
+        return now_ns
+    if iso := _ISO.fullmatch(written):
+        try:
+            return _unix_ns(iso)
+        except ValueError as error:
+            raise BadParameter(where, f"there is no time {quoted(text)}", f"write {GRAMMAR}") from error
+    return now_ns - _length_s(where, written) * _S
 
 
 def between(window: Window) -> str:
@@ -140,18 +158,6 @@ def between(window: Window) -> str:
 def written(window: Window) -> str:
     """The window as START..END, which `window` reads."""
     return "..".join(re.sub(r"\.?0*Z$", "Z", iso_time(ns)) for ns in (window.start_ns, window.end_ns))
-
-
-def _moment(where: str, text: str, now_ns: int) -> int:
-    written = _AGO.sub("", text.strip())
-    if written.lower() == "now":
-        return now_ns
-    if iso := _ISO.fullmatch(written):
-        try:
-            return _unix_ns(iso)
-        except ValueError as error:
-            raise BadParameter(where, f"there is no time {quoted(text)}", f"write {GRAMMAR}") from error
-    return now_ns - _length_s(where, written) * _S
 
 
 def _unix_ns(iso: re.Match[str]) -> int:

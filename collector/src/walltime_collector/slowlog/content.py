@@ -20,7 +20,8 @@ _OPEN: Final[Mapping[str, Callable[[Path], object]]] = {
     ".xz": lzma.open,
     ".zst": zstd.open,
 }
-_DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+"""Raised by the decompressors, beside OSError."""
 _SKIP_BYTES: Final = 1024 * 1024
 
 
@@ -78,7 +79,7 @@ class CompressedContent(Content):
                     return b""
                 self._at += skipped
             piece = self._stream.read(size)
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise OSError(f"{self._path} cannot be decompressed: {error}") from error
         self._at += len(piece)
         return piece

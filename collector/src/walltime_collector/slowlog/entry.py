@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..statements.sql_lexer.lexer import Lexed, lex
 from .statement import Statement
 
 NO_FLAGS: Final[frozenset[str]] = frozenset()
@@ -32,6 +33,8 @@ class Entry:
     row_lock_ns: int = 0
     """Waiting for InnoDB's row locks; Percona Server alone has it."""
     io_wait_ns: int = 0
+    cpu_ns: int = 0
+    """On a CPU of the server; performance_schema alone has it."""
     rows_sent: int = 0
     rows_examined: int = 0
     rows_affected: int = 0
@@ -57,6 +60,11 @@ class Entry:
     """The statement as it was read, when it was read from a log."""
     encoded: bytes = field(default=b"", compare=False)
     """The header as a part of a row, once it was made."""
+
+    @property
+    def lexed(self) -> Lexed:
+        """The statement without its literals."""
+        return self.read.lexed if self.read else lex(self.statement)
 
     def clear_row_counts(self) -> None:
         """For what runs no statement the server writes the counts of the statement before."""

@@ -94,9 +94,9 @@ def read_header(
     at = text.find("# User")
     if at >= 0:
         line_ends = text.find("\n", at)
-        read_user = _read_user(text[at:line_ends])
-        if read_user:
-            user, client_host, rest = read_user
+        found = read_user(text[at:line_ends])
+        if found:
+            user, client_host, rest = found
             text = text[:at] + rest + text[line_ends:]
     schema = _SCHEMA.search(text) if "Schema:" in text else None
     if schema:
@@ -121,6 +121,8 @@ def read_header(
     flags: set[str] = set()
     fields: dict[str, str] = {}
     for name, value in pairs.items():
+        if value in _LIKE_ABSENT:
+            continue
         if column := _TIMES.get(name):
             columns[column] = nanoseconds(value) or 0
         elif column := _COUNTS.get(name):
@@ -128,7 +130,7 @@ def read_header(
         elif column := FLAGS.get(name):
             if value == "Yes":
                 flags.add(column)
-        elif name not in _NO_FIELDS and value not in _LIKE_ABSENT:
+        elif name not in _NO_FIELDS:
             fields[name[:MAX_FIELD_CHARS]] = value[:MAX_FIELD_CHARS]
     if "Created_tmp_tables" in pairs:
         flags |= {column for name, column in _FLAG_COUNTERS.items() if pairs.get(name, "0") != "0"}
@@ -180,7 +182,7 @@ def _weight(rate_limit: int, is_always_logged: bool, session: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _read_user(line: str) -> tuple[str, str, str] | None:
+def read_user(line: str) -> tuple[str, str, str] | None:
     """
     User, host and what follows on the line.
 
@@ -233,12 +235,13 @@ def _iso_us(written: str) -> int | None:
     if match is None:
         return None
     minute, second, fraction, zone = match.groups()
-    minute_s = _minute_s(minute, zone)
-    return None if minute_s is None else (minute_s + int(second)) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
+    began_s = minute_s(minute, zone)
+    return None if began_s is None else (began_s + int(second)) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
 
 
 @lru_cache(maxsize=1024)
-def _minute_s(minute: str, zone: str) -> int | None:
+def minute_s(minute: str, zone: str) -> int | None:
+    """The Unix time of `2026-11-21T05:38`; None if there is no such minute."""
     try:
         return int(datetime.fromisoformat(f"{minute}:00{'+00:00' if zone == 'Z' else zone}").timestamp())
     except ValueError:

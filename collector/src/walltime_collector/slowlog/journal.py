@@ -1,5 +1,5 @@
 """
-The journal of one log: entries that are not yet stored, and the next position; one small file, replaced whole.
+The journal of a log or a server: entries that are not yet stored, and where to read on; a small file, replaced whole.
 
     write(batch) ──fsync──► insert under the batch's token ──► stored() ──► write(next batch) …
 
@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import json
 import uuid
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import SettingsRefused
 from ..spool.disk import Disk, write_whole
 from .entry import Carried
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+At = TypeVar("At", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -33,18 +40,18 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Generic[At]):
     """Rows that are stored together or not at all, and the checkpoint behind them."""
 
     token: str
-    checkpoint: Checkpoint
+    checkpoint: At
     rows: bytes
     count: int
 
 
-class Journal:
+class BatchJournal(ABC, Generic[At]):
     """
-    The journal of one log; its file is readable by its owner alone.
+    A journal whose checkpoints are of one kind; its file is readable by its owner alone.
 
     Raises:
         OSError: The file cannot be read or written.
@@ -54,14 +61,18 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._id, self._number = uuid.uuid4().hex, 0
-        self.checkpoint: Checkpoint | None = None
+        self.checkpoint: At | None = None
         """Behind the last batch written; None before the first."""
-        self.unstored: Batch | None = None
+        self.unstored: Batch[At] | None = None
         """The batch whose rows are perhaps not stored."""
         if path.exists():
             self._read()
 
-    def write(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
+    @abstractmethod
+    def read_checkpoint(self, written: Any) -> At:
+        """A checkpoint of its JSON; raises TypeError, ValueError or LookupError if it is none."""
+
+    def write(self, checkpoint: At, rows: bytes, count: int) -> None:
         """Make the next batch durable; it is `unstored` until `stored` is called. No rows: only read on from there."""
         self._number += 1
         self.checkpoint = checkpoint
@@ -82,15 +93,20 @@ class Journal:
         try:
             state = json.loads(first)
             self._id, self._number = state["id"], state["number"]
-            written = state["checkpoint"]
-            self.checkpoint = Checkpoint(**{**written, "carried": Carried(**written["carried"])})
+            self.checkpoint = self.read_checkpoint(state["checkpoint"])
         except (ValueError, LookupError, TypeError) as error:
-            raise SettingsRefused(
-                f"{self.path}: damaged ({error}); move it away, and its log is read once more from the beginning"
-            ) from error
+            raise SettingsRefused(f"{self.path}: damaged ({error}); move it away, and reading begins anew") from error
         if rows:
             self.unstored = Batch(self._token(), self.checkpoint, rows, state["count"])
 
-    def _replace(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
+    def _replace(self, checkpoint: At, rows: bytes, count: int) -> None:
         first = {"id": self._id, "number": self._number, "count": count, "checkpoint": asdict(checkpoint)}
         write_whole(Disk(), self.path, [json.dumps(first).encode() + b"\n", rows])
+
+
+class Journal(BatchJournal[Checkpoint]):
+    """The journal of one log."""
+
+    def read_checkpoint(self, written: Any) -> Checkpoint:
+        """See BatchJournal."""
+        return Checkpoint(**{**written, "carried": Carried(**written["carried"])})

@@ -46,7 +46,6 @@ MAX_DOUBT_BYTES: Final = 4 * 1024 * 1024
 _MAX_SMALL_DOUBT_BYTES: Final = 64 * 1024
 """The same where the statement is closed by MySQL's default: less, because that is nearly always right."""
 _MAX_BUFFER_BYTES: Final = 2 * 1024 * 1024
-
 _WAIT: Final = -1
 
 
@@ -68,7 +67,7 @@ class Parser:
         carried: As `carried` was at `position`.
         position: Byte of the file the first piece begins with.
         losses: Those of earlier parsers, to be continued.
-        always_logged_ns: See header.read_header.
+        always_logged_ns: See header.read_header; entries become rows if it `encodes`.
     """
 
     def __init__(
@@ -78,6 +77,7 @@ class Parser:
         losses: Losses | None = None,
         *,
         always_logged_ns: int = ALWAYS_LOGGED_NS,
+        encodes: bool = True,
     ) -> None:
         self.carried = carried or Carried()
         self.position = position
@@ -89,7 +89,7 @@ class Parser:
         self._is_skipping_line = False
         self._cut: Cut | None = None
         self._always_logged_ns = always_logged_ns
-        self._fast_path = FastPath(always_logged_ns)
+        self._fast_path = FastPath(always_logged_ns, encodes=encodes)
 
     def feed(self, piece: bytes) -> list[Entry]:
         """Read the next bytes and return the entries that are known to have ended."""
@@ -100,7 +100,8 @@ class Parser:
 
     def quiet(self) -> list[Entry]:
         """Nothing followed for a while: the last entry has ended if its statement has."""
-        has_end = self._buffer.endswith((b";\n", b";\r\n"))
+        text = self._buffer
+        has_end = text.endswith((b";\n", b";\r\n")) or banner_starts(text, 0, len(text)) >= 0
         return self._read(is_over=False, is_quiet=True) if has_end else []
 
     def finish(self) -> list[Entry]:

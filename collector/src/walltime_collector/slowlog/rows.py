@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from json.encoder import encode_basestring
-from typing import Final
+from typing import Final, Literal
 
 from ..statements.comment import UNKNOWN_SENDER, sender_of
 from ..statements.fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
@@ -15,16 +15,19 @@ from .header import FLAGS
 from .statement import Statement
 
 TABLE: Final = "slow_log_entries"
+Source = Literal["slow_log", "performance_schema"]
 MAX_FINGERPRINT_CHARS: Final = 8_192
-_CUT: Final = ("cut", "the statement is longer than what was read of it")
+CUT: Final = ("cut", "the statement is longer than what was read of it")
+"""In `fields` of such entries."""
 _MAX_CACHED: Final = 8_192
 _texts: dict[str, str] = {}
 """Part of a row by redacted statement: statements that differ in their literals alone share it."""
 
 
-def rows(entries: Iterable[Entry], server: str, read_at_s: int) -> bytes:
+def rows(entries: Iterable[Entry], server: str, read_at_s: int, source: Source = "slow_log") -> bytes:
     """JSON objects, one a line, for `Engine.insert_rows(TABLE, …)`."""
-    common = f'{{"read_at":{read_at_s},"server":{_text(server)},"position":'.encode("utf-8", "replace")
+    of_all = f'"read_at":{read_at_s},"server":{_text(server)},"source":"{source}"'
+    common = f'{{{of_all},"position":'.encode("utf-8", "replace")
     now_us = read_at_s * 1_000_000
     made = []
     for entry in entries:
@@ -47,11 +50,11 @@ def encoded_header(entry: Entry) -> bytes:
     """The columns that come from the lines above the statement."""
     fields = dict(entry.fields)
     if entry.tail:
-        fields[_CUT[0]] = _CUT[1]
+        fields.update([CUT])
     pairs = ",".join([f"{_text(name)}:{_text(value)}" for name, value in fields.items()])
     return (
         f'"query_ns":{entry.query_ns},"lock_ns":{entry.lock_ns},"row_lock_ns":{entry.row_lock_ns},'
-        f'"io_wait_ns":{entry.io_wait_ns},"rows_sent":{entry.rows_sent},"rows_examined":{entry.rows_examined},'
+        f'"io_wait_ns":{entry.io_wait_ns},"cpu_ns":{entry.cpu_ns},"rows_sent":{entry.rows_sent},"rows_examined":{entry.rows_examined},'
         f'"rows_affected":{entry.rows_affected},"bytes_sent":{entry.bytes_sent},"database":{_text(entry.database)},'
         f'"user":{_text(entry.user)},"client_host":{_text(entry.client_host)},"connection_id":{entry.connection_id},'
         f'"weight":{entry.weight},"errno":{entry.errno},{_encoded_flags(entry.flags)},"fields":{{{pairs}}}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..clickhouse.engine import Engine
 from ..crashpoint import reach
@@ -14,7 +14,7 @@ from ..health.counters import Health
 from ..load.search import Part, search
 from ..spool.directory import make_private
 from ..spool.disk import Disk, write_whole
-from .journal import Journal
+from .journal import BatchJournal
 from .rows import TABLE
 
 log = logging.getLogger(__name__)
@@ -22,13 +22,21 @@ log = logging.getLogger(__name__)
 _MAX_DEAD_BYTES: Final = 10 * 1024 * 1024
 
 
-def store(journal: Journal, engine: Engine, health: Health, dead: Path, source: str) -> None:
+def store(
+    journal: BatchJournal[Any],
+    engine: Engine,
+    health: Health,
+    dead: Path,
+    source: str,
+    counters: tuple[str, str] = ("slow_log_entries", "slow_log_refused"),
+) -> None:
     """
     Store the batch of the journal that is perhaps not stored; nothing if there is none.
 
     Args:
         dead: Folder of what the engine refuses.
         source: What the entries are from, for the log.
+        counters: Of the entries that are stored, and of those that the engine refuses.
 
     Raises:
         OSError: The journal cannot be written.
@@ -54,8 +62,8 @@ def store(journal: Journal, engine: Engine, health: Health, dead: Path, source: 
     if refused:
         where = _kept(batch.token, [entries[at] for at in refused], dead)
         log.error("%s: the engine refuses %d entries, %s: %s", source, len(refused), where, reasons[refused[0]])
-    health.add("slow_log_entries", len(entries) - len(refused))
-    health.add("slow_log_refused", len(refused))
+    health.add(counters[0], len(entries) - len(refused))
+    health.add(counters[1], len(refused))
     reach("slow_log_inserted")
     journal.stored()
 

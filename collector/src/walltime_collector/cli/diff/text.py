@@ -12,7 +12,8 @@ from rich.text import Text
 from ...format import duration, plural, printable, share, time_span
 from ...query.components import family
 from ...query.diff import wording
-from ...query.diff.answer import Diff, KindDifference, Numbers
+from ...query.diff.answer import Diff, KindDifference, Numbers, StatementDifference
+from ...query.digest.short import shortened
 from ...query.names import shown
 from ...query.why.answer import Contribution
 from ...query.why.wording import signed
@@ -32,6 +33,8 @@ def render(answer: Diff, console: Console, limit: int) -> RenderableType:
         parts += [Text(), Text(nothing, "bold")]
     if one_sided:
         parts += [Text(), _table(one_sided[: max(limit - len(changed), 1)])]
+    for statement in answer.statements[:limit]:
+        parts += [Text(), _statement(statement)]
     hidden = answer.left_out + max(len(changed) - limit, 0)
     hidden += max(len(one_sided) - max(limit - len(changed), 1), 0)
     rest = wording.rest(answer) + ([f"{plural(hidden, 'kind')} not shown: --limit."] if hidden else [])
@@ -80,6 +83,14 @@ def _component(part: Contribution) -> Text:
     line = Text(printable(part.component), f"bold {COLOURS[family(part.component)]}", overflow="fold")
     line.append(f"  {signed(part.difference_ns)}", "default")
     return line.append(f"   {wording.calls(part)}", "default not bold")
+
+
+def _statement(each: StatementDifference) -> Text:
+    line = Text(f"{each.change} statement  ", "bold yellow", overflow="fold")
+    line.append(printable(shortened(each.fingerprint)), "bold default")
+    line.append(f"  {each.fingerprint_id}\n  ", "not bold dim default")
+    line.append(f"{wording.sent(each)}; {plural(each.calls, 'call')}, {duration(each.time_ns)}", "not bold default")
+    return line.append(f"  {printable(each.service)}", "not bold dim default")
 
 
 def _failed(numbers: Numbers) -> str:

@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
     service LowCardinality(String),
     name LowCardinality(String),
+    version LowCardinality(String), -- see 028
     transactions SimpleAggregateFunction(sum, UInt64),
     errors SimpleAggregateFunction(sum, UInt64),
     duration_ns SimpleAggregateFunction(sum, UInt64),
@@ -64,7 +65,8 @@ CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
 )
 ENGINE = {replicated}AggregatingMergeTree{keeper_path}
 PARTITION BY toYYYYMM(minute)
-ORDER BY (service, name, minute)
+PRIMARY KEY (service, name, minute)
+ORDER BY (service, name, minute, version)
 TTL minute + INTERVAL 400 DAY
 SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
 
@@ -99,6 +101,7 @@ CREATE TABLE IF NOT EXISTS statements_1m{local}{on_cluster}
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
     service LowCardinality(String),
     name LowCardinality(String),
+    version LowCardinality(String),
     text String,
     transactions UInt64, -- that sent it; more calls than transactions are repetitions
     calls UInt64,
@@ -107,7 +110,8 @@ CREATE TABLE IF NOT EXISTS statements_1m{local}{on_cluster}
 )
 ENGINE = {replicated}SummingMergeTree{keeper_path}
 PARTITION BY toYYYYMM(minute)
-ORDER BY (service, name, text, minute)
+PRIMARY KEY (service, name, text, minute)
+ORDER BY (service, name, text, minute, version)
 TTL minute + INTERVAL 400 DAY
 SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
 
@@ -116,7 +120,7 @@ ENGINE = Distributed({cluster}, {database}, 'statements_1m_local', 0);
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_transactions{on_cluster} TO transactions_1m{local} AS
 SELECT
-    toStartOfMinute(started_at) AS minute, service, name,
+    toStartOfMinute(started_at) AS minute, service, name, version,
     count() AS transactions,
     countIf(t.is_error) AS errors,
     sum(t.duration_ns) AS duration_ns,
@@ -159,7 +163,7 @@ SELECT
     sumMap(t.custom_errors) AS custom_errors,
     sumMap(t.more_counters) AS more_counters
 FROM transactions{local} AS t
-GROUP BY minute, service, name;
+GROUP BY minute, service, name, version;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_targets{on_cluster} TO targets_1m{local} AS
 SELECT
@@ -172,9 +176,9 @@ GROUP BY minute, service, name, component, address;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_statements{on_cluster} TO statements_1m{local} AS
 SELECT
-    toStartOfMinute(started_at) AS minute, service, name, statement.text AS text,
+    toStartOfMinute(started_at) AS minute, service, name, version, statement.text AS text,
     count() AS transactions, sum(statement.calls) AS calls, sum(statement.time_ns) AS time_ns,
     sum(statement.errors) AS errors
 FROM {transactions}
 ARRAY JOIN statement
-GROUP BY minute, service, name, text
+GROUP BY minute, service, name, version, text

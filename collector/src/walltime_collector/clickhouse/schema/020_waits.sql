@@ -49,9 +49,6 @@ ALTER TABLE take_sample{on_cluster} MODIFY QUERY
 CREATE OR REPLACE VIEW otel_traces{on_cluster} AS
 {query:otel_traces};
 
-ALTER TABLE count_transactions{on_cluster} MODIFY QUERY
-{query:count_transactions};
-
 ALTER TABLE transactions{on_cluster}
     COMMENT COLUMN IF EXISTS cpu_wait_ns 'its thread could run and had no CPU; NULL when unknown',
     COMMENT COLUMN IF EXISTS cpu_throttled_ns 'the part of cpu_wait_ns for which the CPU quota of its container was used up, at most',

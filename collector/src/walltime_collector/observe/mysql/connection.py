@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -13,7 +13,13 @@ from pymysql.cursors import Cursor
 from ...errors import SettingsRefused
 from ..address import Address
 
-Connection: TypeAlias = "pymysql.Connection[Cursor]"
+if TYPE_CHECKING:
+    _Base = pymysql.connections.Connection[Cursor]
+else:
+    _Base = pymysql.connections.Connection
+
+Connection: TypeAlias = "pymysql.connections.Connection[Cursor]"
+
 OPTIONS: Final = ("tls", "ca", "cert", "key", "socket")
 _TLS: Final = ("off", "preferred", "required", "verify_ca", "verify")
 CONNECT_S: Final = 5
@@ -41,7 +47,18 @@ _MEANINGS: Final = {
 }
 
 
-def connect(address: Address) -> Connection:
+class Counting(_Base):
+    """A connection of the collector, which counts what it sends."""
+
+    statements = 1  # SET NAMES, when it connects
+
+    def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
+        """See pymysql."""
+        self.statements += 1
+        return super().query(sql, unbuffered)
+
+
+def connect(address: Address) -> Counting:
     """
     Connect with limits of time, for reading only; nothing that is asked waits for a lock.
 
@@ -50,7 +67,7 @@ def connect(address: Address) -> Connection:
     """
     options = address.options
     context = _context(address)
-    connection = pymysql.connect(
+    connection = Counting(
         host=address.host or "localhost",
         port=address.port,
         user=address.user or "walltime",
@@ -122,7 +139,7 @@ def explain(error: Exception) -> str:
     if isinstance(cause, socket.gaierror):
         return "the name of its host is unknown here: check the address"
     if isinstance(cause, ConnectionRefusedError | FileNotFoundError):
-        return "nothing listens at its address: check that the server runs, and the port or socket"
+        return "connection refused: check that the server runs, and the port or the socket of its address"
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {CONNECT_S} s: check the address and the firewall"
     if isinstance(cause, OSError):
@@ -130,6 +147,8 @@ def explain(error: Exception) -> str:
     if not isinstance(error, pymysql.MySQLError):
         return ""
     code: Any = error.args[0] if error.args else 0
+    if not isinstance(code, int):
+        return "what answers there speaks another protocol, and is no MySQL server: check the address"
     if code == CR.CR_SERVER_LOST and "timed out" in str(error):
         return f"it did not answer within {ANSWER_S} s"
     if code in _MEANINGS:

@@ -60,7 +60,7 @@ def n_plus_one(observed: Observed) -> Iterator[Candidate]:
             is_repeated=True,
             least_calls=LEAST_CALLS,
             share=outside,
-            change=f"Replace the repeated `{_short(text)}`{places.get(text, '')} by"
+            change=f"Replace the repeated `{short(text)}`{places.get(text, '')} by"
             f" {_INSTEAD.get(verb, 'one statement for all rows')}.",
             finding=lambda kind, bills: f"{kind} sends it {bills.times} {bills.where}, {duration(bills.call_ns)} each.",
             certainty="The price leaves the time that the server needs for the rows."
@@ -116,7 +116,7 @@ def _index(fingerprint: str, *, is_aggregate: bool) -> str:
     table = (tables_of(fingerprint) or ["its table"])[0]
     what = f"Add an index on {table} ({', '.join(columns)})" if columns else f"Read fewer rows of {table}"
     instead = ", or keep its result in a cache or a table of sums" if is_aggregate else ""
-    return f"{what} for `{_short(fingerprint)}`{instead}."
+    return f"{what} for `{short(fingerprint)}`{instead}."
 
 
 def _names(of: re.Pattern[str], text: str, but: Collection[str]) -> list[str]:
@@ -146,6 +146,7 @@ def _places(observed: Observed, texts: Sequence[str]) -> Mapping[str, str]:
     return places
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A statement within a sentence."""
     words = shortened(printable(text))
     return words if len(words) <= _SHORT else f"{words[: _SHORT - 1]}…"

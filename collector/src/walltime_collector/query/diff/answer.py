@@ -90,6 +90,30 @@ class KindDifference:
 
 
 @dataclass(frozen=True)
+class StatementDifference:
+    """A statement that one side sends, and the other does not, beyond chance."""
+
+    fingerprint_id: str
+    """As in Digest."""
+    fingerprint: str
+    change: Literal["new", "gone"]
+    service: str
+    name: str
+    """Of the kind that spends the most time on it."""
+    sent: int
+    """Transactions of the kind that sent it,"""
+    of: int
+    """of so many on that side;"""
+    others: int
+    """so many on the other side did not."""
+    calls: int
+    """Of all kinds, as `time_ns`."""
+    time_ns: int
+    p_value: float
+    """Of all that sent it being on one side; corrected for the number of statements and kinds."""
+
+
+@dataclass(frozen=True)
 class Diff:
     """
     Two sides, and their kinds.
@@ -105,6 +129,8 @@ class Diff:
     left_out: int
     """Kinds that are not listed: those behind the limit, and those with the least time where there are very many."""
     kinds: tuple[KindDifference, ...]
+    statements: tuple[StatementDifference, ...] = ()
+    """Of two versions or two conditions, those with the most time first."""
 
     def slower_by(self, fraction: float) -> tuple[KindDifference, ...]:
         """Those that are slower beyond chance by this fraction of their usual time or more."""

@@ -24,6 +24,7 @@ from ..why.explain import SMALL
 from ..windows import between
 from .answer import Change, Diff, KindDifference, Numbers, Part, Side
 from .slices import Counted, Name, Slices, blocks, read_slices
+from .statements import statements_on_one_side
 
 _MOST_KINDS = 1_000
 _TESTS = 3
@@ -68,7 +69,15 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
     kinds += _on_one_side(sides)
     kinds.sort(key=lambda each: (_order(each), -abs(each.total_difference_ns), each.service, each.name))
     not_read = max(side.top.all_kinds - len(side.kinds) for side in sides)
-    return Diff(_side(sides[0]), _side(sides[1]), len(typical), not_read + len(kinds[limit:]), tuple(kinds[:limit]))
+    one_sided = statements_on_one_side(engine, *((side.scope, side.kinds) for side in sides))
+    return Diff(
+        _side(sides[0]),
+        _side(sides[1]),
+        len(typical),
+        not_read + len(kinds[limit:]),
+        tuple(kinds[:limit]),
+        tuple(one_sided[:limit]),
+    )
 
 
 def judged(kinds: Mapping[Name, Sides], counted: Counted) -> dict[Name, Tested]:

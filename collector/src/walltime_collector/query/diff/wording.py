@@ -6,7 +6,7 @@ from ...format import count, percent, plural
 from ..names import shown
 from ..why import wording
 from ..why.answer import Contribution
-from .answer import Diff, KindDifference
+from .answer import Diff, KindDifference, StatementDifference
 
 _MOST_COMPONENTS = 3
 _PERHAPS_CHANCE = 0.01
@@ -58,6 +58,14 @@ def calls(part: Contribution) -> str:
 def is_perhaps_chance(each: KindDifference) -> bool:
     """Whether a kind is so rare that it may be on one side only by chance."""
     return each.p_value is not None and each.p_value >= _PERHAPS_CHANCE
+
+
+def sent(each: StatementDifference) -> str:
+    """`sent by 34 of 35 GET /search, on the other side by none of 1,200`."""
+    return (
+        f"sent by {count(each.sent)} of {count(each.of)} {shown(each.name)}, on the other side by none of"
+        f" {count(each.others)}"
+    )
 
 
 def rest(answer: Diff) -> list[str]:

@@ -58,6 +58,97 @@ class ServerView:
 
 
 @dataclass(frozen=True)
+class NewSince:
+    """No transaction of this kind sent the statement in an earlier version, and not for lack of transactions."""
+
+    service: str
+    version: str
+    name: str
+    """Of the kind that sends it most since then."""
+    sent: int
+    """Its transactions in this version that sent it,"""
+    of: int
+    """of so many."""
+    earlier: int
+    """Its transactions in earlier versions; none of them sent it."""
+
+
+@dataclass(frozen=True)
+class SentBy:
+    """A version of a service that sent it, all kinds together."""
+
+    service: str
+    version: str
+    """Empty when the service reports none."""
+    first_seen: str
+    calls: int
+    time_ns: int
+    kinds: int
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day (UTC) at both ends: what the applications measured, and what the server logged."""
+
+    day_s: int
+    """Its beginning, Unix seconds."""
+    calls: int = 0
+    time_ns: int = 0
+    logged_calls: int = 0
+    logged_ns: int = 0
+    rows_examined: int = 0
+    rows_used: int = 0
+    """Sent or changed."""
+
+
+@dataclass(frozen=True)
+class PlanLine:
+    """A step of a plan: a table and how it is read, or an operation on the deeper steps below it."""
+
+    depth: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that a server chose for the statement, without values."""
+
+    server: str
+    database: str
+    plan_id: str
+    """16 hexadecimal digits: the same tables, read in the same way and order."""
+    first_seen: str
+    last_seen: str
+    summary: str
+    lines: tuple[PlanLine, ...]
+    changed: str
+    """What differs from the plan that was first seen before it: `index `category_id` → full scan`; empty: none was."""
+
+
+@dataclass(frozen=True)
+class AskedPlan:
+    """A plan that the server has now."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class StatementHistory:
+    """One statement over all time for which sums are kept."""
+
+    first_seen: str
+    """By the minute, or by the log; empty when nothing is stored."""
+    new_since: tuple[NewSince, ...]
+    """Of services whose earlier versions are known not to have sent it."""
+    versions: tuple[SentBy, ...]
+    """The latest first."""
+    days: tuple[Day, ...]
+    """Those with a call, in their order."""
+    plans: tuple[Plan, ...] = ()
+    """Of each server, the one that was first seen last comes first."""
+
+
+@dataclass(frozen=True)
 class DigestedStatement:
     """All statements of one fingerprint. It has at least one of the two views."""
 
@@ -76,6 +167,8 @@ class DigestedStatement:
     """Also those that are not in `senders`, which has the most expensive ones only."""
     is_before_applications: bool = False
     """No known service sent it, and its last entry is older than the first transaction that is stored."""
+    history: StatementHistory | None = None
+    """Where a few statements were asked for."""
 
     @property
     def is_unsent(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...clickhouse.engine import Engine
 from ...errors import NotStored
@@ -14,6 +14,7 @@ from ..queries import run
 from ..sampled import MOST_READ, sampled, transactions_about
 from ..scope import Scope
 from .answer import DigestedStatement
+from .history import history
 from .over_time import MAX_TEXTS, StatementOverTime, statement_over_time
 from .rank import digested, of_log, sent_in
 
@@ -121,6 +122,7 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
         kinds = list(dict.fromkeys(f"{row['service']}\t{row['name']}" for row in sent))
         over_time = threads.submit(statement_over_time, engine, charted or scope, number, None if charted else sent)
         sampling = threads.submit(_sample, engine, scope, texts, kinds)
+        remembering = threads.submit(history, engine, number, texts)
         slowest = _slowest(engine, scope, texts, kinds)
         logged = logging.result()
         entries = run(engine, "digest/logged", **in_log, limit=_MAX_EXAMPLES) if logged else ()
@@ -133,7 +135,9 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
                 "choose a longer time, or remove a filter; /statements lists those that are stored",
             )
         return StatementDetail(
-            statement=digested({number: sent}, logged, max_senders=_MAX_SENDERS)[0],
+            statement=replace(
+                digested({number: sent}, logged, max_senders=_MAX_SENDERS)[0], history=remembering.result()
+            ),
             texts=tuple(texts),
             over_time=over_time.result(),
             sample=sample,

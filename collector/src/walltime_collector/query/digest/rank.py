@@ -14,10 +14,12 @@ from ..queries import Row, run
 from ..sampled import run_sums
 from ..scope import Filters, Scope
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
+from .history import history
 from .meant import meant
 
 _MAX_ROWS = 20_000
 _MAX_SENDERS = 10
+_MAX_WHOLE = 3
 
 
 def digest_of(
@@ -41,7 +43,44 @@ def digest_of(
         reading_first = threads.submit(run, engine, "digest/first")
         sent = sent_in(engine, scope)
         logged, (first,) = logging.result(), reading_first.result()
-    statements = digested(sent, logged, first_us=first["first_us"])
+    found = ranked(
+        digested(sent, logged, first_us=first["first_us"]),
+        since=iso_time(scope.window.start_ns),
+        until=iso_time(scope.window.end_ns),
+        by=by,
+        limit=limit,
+        service=scope.filters.service,
+        statement=statement,
+        containing=containing,
+        client_ns=next(iter(sent.values()))[0]["all_time_ns"] if sent else 0,
+        server_ns=logged[0]["all_time_ns"] if logged else 0,
+        entries=logged[0]["all_entries"] if logged else 0,
+    )
+    if not statement or found.all_statements > _MAX_WHOLE:
+        return found
+    return replace(found, statements=tuple(_with_history(engine, each, sent) for each in found.statements))
+
+
+def ranked(
+    statements: list[DigestedStatement],
+    *,
+    since: str,
+    until: str,
+    by: str,
+    limit: int,
+    service: str,
+    statement: str,
+    containing: str = "",
+    client_ns: int = 0,
+    server_ns: int = 0,
+    entries: int = 0,
+) -> Digest:
+    """
+    The first statements by one of DIGEST_RANKINGS; see `digest_of`.
+
+    Raises:
+        NotStored: There is none like `statement`.
+    """
     total_ns = sum(each.total_ns for each in statements)
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
@@ -51,19 +90,25 @@ def digest_of(
         statements = [each for each in statements if wanted in f"{each.fingerprint} {each.fingerprint_id}".lower()]
     statements.sort(key=lambda each: (-_RANK[by](each), -each.total_ns, each.fingerprint_id))
     return Digest(
-        since=iso_time(scope.window.start_ns),
-        until=iso_time(scope.window.end_ns),
+        since=since,
+        until=until,
         by=by,
-        service=scope.filters.service,
+        service=service,
         all_statements=len(statements),
         total_ns=total_ns,
-        client_ns=next(iter(sent.values()))[0]["all_time_ns"] if sent else 0,
-        server_ns=logged[0]["all_time_ns"] if logged else 0,
-        entries=logged[0]["all_entries"] if logged else 0,
+        client_ns=client_ns,
+        server_ns=server_ns,
+        entries=entries,
         statements=tuple(statements[:limit]),
         statement=statement,
         unsent_ns=unsent_ns,
     )
+
+
+def _with_history(engine: Engine, statement: DigestedStatement, sent: Mapping[int, Sequence[Row]]) -> DigestedStatement:
+    number = int(statement.fingerprint_id, 16)
+    texts = list(dict.fromkeys(str(row["text"]) for row in sent.get(number, ())))
+    return replace(statement, history=history(engine, number, texts))
 
 
 def statements(engine: Engine, scope: Scope) -> tuple[DigestedStatement, ...]:

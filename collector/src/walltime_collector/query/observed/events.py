@@ -1,4 +1,4 @@
-"""What happened on databases and caches in a window: restarts, evictions, deadlocks, of observe/events.py."""
+"""What happened on databases and caches in a window: restarts, evictions, deadlocks."""
 
 from __future__ import annotations
 

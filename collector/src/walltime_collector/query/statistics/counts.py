@@ -18,10 +18,10 @@ def more_often(part: int, whole: int, usual_part: int, usual_whole: int) -> floa
     """
     The chance of `part` or more of `whole` tries, when it is as frequent as usual.
 
-    0 where there are very many, which need no exact test.
+    0 where there are very many on both sides, which need no exact test.
     """
     both, tries = part + usual_part, whole + usual_whole
-    if both > _MANY:
+    if both > _MANY and usual_part:
         return 0.0
     most = min(whole, both)
     logarithms = [_choose(both, at) + _choose(tries - both, whole - at) for at in range(part, most + 1)]

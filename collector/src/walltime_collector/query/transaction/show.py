@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from ...clickhouse.engine import Engine
@@ -19,6 +20,7 @@ from ..kinds import trace as whole_trace_id
 from ..queries import Row, run
 from ..sampling import sampled
 from .kept_calls import kept_call
+from .lock_waits import lock_waits
 from .slow_log_join import join_calls, join_statements
 from .trace_tree import in_order, own_times, owners
 
@@ -66,9 +68,11 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     with ThreadPoolExecutor(2, "show") as threads:
         reading_kept = threads.submit(_kept, engine, trace_id)
         reading_log = threads.submit(run, engine, "show/slow_queries", trace_id=trace_id, limit=MAX_CALLS)
+        reading_waits = threads.submit(lock_waits, engine, trace_id)
         bills = run(engine, "show/transactions", trace_id=trace_id, limit=MAX_TRANSACTIONS + 1)
         spans, untagged = reading_kept.result()
         logged = reading_log.result()
+        waits = reading_waits.result()
     if not bills:
         return None
     if not spans and any(row["kept"] for row in bills):  # they may have been stored between the two queries
@@ -89,7 +93,10 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     return Trace(
         trace_id=trace_id,
         transactions=tuple(
-            _bill(bill_of[span], depth, first_ns, calls[span], entries[span], untagged)
+            replace(
+                _bill(bill_of[span], depth, first_ns, calls[span], entries[span], untagged),
+                lock_waits=tuple(waits.get(span, ())),
+            )
             for span, depth in in_order(list(bill_of), caller)
         ),
         spans_elsewhere=len(calls[""]),

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..format import count, duration, plural, printable, share
-from ..query.digest.answer import Digest, DigestedStatement, ServerView
-from ..query.digest.short import shortened
-from ..query.names import shown
-from .drawing.bars import COLOURS, LETTERS, is_coloured, span
-from .output import left_out
+from ...format import count, duration, plural, printable, share, time_span
+from ...query.digest import wording
+from ...query.digest.answer import Day, Digest, DigestedStatement, ServerView, StatementHistory
+from ...query.digest.short import shortened
+from ...query.names import shown
+from ..drawing.bars import COLOURS, LETTERS, is_coloured, span
+from ..output import left_out
 
 _MAX_SENDERS = 3
 _MAX_WHOLE = 3
 """Up to this number of selected statements are shown whole."""
+_MAX_DAYS = 7
 _MIN_SHARE = 0.01
 _BAR = 12
 
 
-def render(digest: Digest, console: Console) -> RenderableType:
-    """Return what the terminal shows."""
+def render(digest: Digest, console: Console, *, of_files: bool = False) -> RenderableType:
+    """
+    Return what the terminal shows.
+
+    Args:
+        of_files: It is of slow logs alone, so nothing is known of the applications.
+    """
+    if not digest.statements and of_files:
+        return Text("No statement is in the log; --since and --until are times of the log.")
     if not digest.statements:
         return Group(
-            _headline(digest),
+            _headline(digest, of_files=of_files),
             Text(
                 "No statement is stored for this time. --since looks further back. `walltime serve --slow-log` follows"
             ),
@@ -40,16 +51,18 @@ def render(digest: Digest, console: Console) -> RenderableType:
     for statement in digest.statements:
         bar = span(COLOURS["mysql"], LETTERS["mysql"], 0, statement.share, _BAR, in_colour=in_colour)
         table.add_row(
-            Text(share(statement.share)), *([bar] if console.width >= 100 else []), _lines(statement, is_whole=is_whole)
+            Text(share(statement.share)),
+            *([bar] if console.width >= 100 else []),
+            _lines(statement, is_whole=is_whole, of_files=of_files),
         )
     left = digest.all_statements - len(digest.statements)
     more = [Text(left_out(left, "statement", len(digest.statements)), "dim")] if left else []
     if any(shortened(each.fingerprint) != each.fingerprint for each in digest.statements) and not is_whole:
-        more.append(Text("a whole statement: walltime digest ID", "dim"))
-    return Group(_headline(digest), Text(), table, *more)
+        more.append(Text(f"a whole statement: walltime digest {'FILE ' if of_files else ''}ID", "dim"))
+    return Group(_headline(digest, of_files=of_files), Text(), table, *more)
 
 
-def _headline(digest: Digest) -> Text:
+def _headline(digest: Digest, *, of_files: bool) -> Text:
     line = Text("Statements by total time" if digest.by == "total" else f"Statements by {digest.by}", "bold")
     if digest.service:
         line.append(f" of {printable(digest.service)}")
@@ -62,13 +75,16 @@ def _headline(digest: Digest) -> Text:
             f"   {duration(digest.server_ns)} in {plural(digest.entries, 'entry', 'entries')} of the slow log",
             "not bold",
         )
-    if digest.unsent_ns and digest.unsent_ns >= _MIN_SHARE * digest.server_ns and not digest.service:
+    if of_files:
+        if digest.since:
+            line.append(f"   {time_span(digest.since, digest.until)}", "not bold dim")
+    elif digest.unsent_ns and digest.unsent_ns >= _MIN_SHARE * digest.server_ns and not digest.service:
         line.append(f", {duration(digest.unsent_ns)} of it sent by no known service", "not bold yellow")
         line.append(" (--service NAME leaves that out)", "not bold dim")
     return line
 
 
-def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
+def _lines(statement: DigestedStatement, *, is_whole: bool, of_files: bool) -> Text:
     text = statement.fingerprint if is_whole else shortened(statement.fingerprint)
     words = Text(printable(text) or "(empty)", "bold")
     words.append(f"  {statement.fingerprint_id}", "not bold dim")
@@ -84,6 +100,8 @@ def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
             words.append(f" (in {plural(server.entries, 'entry', 'entries')})", "not bold dim")
         words.append(f", {duration(server.mean_ns)} each, p95 {duration(server.p95_ns)}", "not bold")
         words.append_text(_work(server))
+    if statement.history and statement.history.first_seen:
+        words.append_text(_history(statement.history))
     if statement.senders:
         words.append("\nsent by ", "not bold dim")
         for at, sender in enumerate(statement.senders[:_MAX_SENDERS]):
@@ -91,7 +109,7 @@ def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
             words.append(f"{'   ' if at else ''}{name} {share(sender.share)}", "not bold")
         if statement.all_senders > _MAX_SENDERS:
             words.append(f"   and {plural(statement.all_senders - _MAX_SENDERS, 'other')}", "not bold dim")
-    elif statement.is_unsent:
+    elif statement.is_unsent and not of_files:
         words.append("\nsent by ", "not bold dim").append("no known service", "not bold yellow")
         source = (
             "before the first transaction was stored: a migration, or the application before it was instrumented"
@@ -100,6 +118,32 @@ def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
         )
         words.append(f": {source}", "not bold dim")
     return words
+
+
+def _history(history: StatementHistory) -> Text:
+    words = Text("\nfirst seen ", "not bold dim").append(wording.first_seen(history), "not dim")
+    for each in history.versions[:_MAX_SENDERS]:
+        if each.version:
+            service, version = printable(each.service), printable(each.version)
+            words.append(f"   {service} {version}: {plural(each.calls, 'call')}", "not dim")
+    for new in history.new_since:
+        words.append(f"\n{wording.since_version(new)}", "not dim yellow")
+    for day in history.days[-_MAX_DAYS:]:
+        words.append(f"\n{datetime.fromtimestamp(day.day_s, timezone.utc):%Y-%m-%d} ", "dim")
+        words.append(", ".join(_of_day(day)), "not dim")
+    return words
+
+
+def _of_day(day: Day) -> list[str]:
+    said = []
+    if day.calls:
+        said.append(f"client {plural(day.calls, 'call')}, {duration(day.time_ns / day.calls)} each")
+    if day.logged_calls:
+        said.append(f"server {count(day.logged_calls)} logged, {duration(day.logged_ns / day.logged_calls)} each")
+        if day.rows_examined:
+            examined = day.rows_examined / max(day.rows_used, 1)
+            said.append(f"{plural(examined, 'row')} examined for each sent or changed")
+    return said
 
 
 def _work(server: ServerView) -> Text:

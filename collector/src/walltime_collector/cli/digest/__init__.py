@@ -1,0 +1,1 @@
+"""`walltime digest`: statements by time, of the collector or of slow logs."""

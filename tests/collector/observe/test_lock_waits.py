@@ -1,0 +1,169 @@
+"""Who holds a lock: requests of an instrumented application wait for each other, and the collector names the holder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop.services import LOOPBACK, MariaDB
+
+from tests.collector.observe.unreachable import everything_written, rows, said
+from tests.mysql_server import MysqlServer
+from tests.server_folder import server_folder
+from tests.servers import Collector, eventually, over_http
+from tests.slowness import stretched
+
+SCENARIOS = ("idle", "inserted", "working", "chain", "metadata", "table")
+WATCHING = {
+    "performance_schema": "ON",
+    "performance_schema_consumer_events_statements_current": "ON",
+    "performance_schema_consumer_events_statements_history": "ON",
+    "performance_schema_consumer_events_transactions_current": "ON",
+    "performance_schema_instrument": "wait/lock/metadata/sql/mdl=ON",
+}
+WAITS = """
+SELECT
+    lower(hex(trace_id)), lower(hex(holder_trace_id)), waited_ns / 1e9, sort, object, index_name, key, holder_idle_ns / 1e9,
+    holder_running, statement, holder_statement, is_over, is_rolled_back
+FROM lock_waits FINAL
+"""
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with server_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module", params=["mysql", "mariadb"])
+def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[MariaDB]:
+    server = MysqlServer(folder / "mysql") if request.param == "mysql" else MariaDB(folder / "mariadb", **WATCHING)
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def collector(database: MariaDB, folder: Path) -> Iterator[Collector]:
+    with Collector(
+        folder / f"data-{database.name}",
+        mysql=f"mysql://admin@{database.address}",
+        mysql_password=database.admin_password,
+    ) as running:
+        eventually(lambda: said(running) == {database.address: ("", said(running)[database.address][1])})
+        yield running
+
+
+def happened(collector: Collector, database: MariaDB, scenario: str, turns: int) -> Sequence[dict[str, Any]]:
+    """Run the application; what it knows of each wait."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tests.collector.observe.lock_program",
+            scenario,
+            str(turns),
+            json.dumps(database.account()),
+        ],
+        env=os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def waits_of(collector: Collector, told: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """The rows of these waits, as soon as all are stored to their end."""
+    traces = {each["waiter"] for each in told}
+
+    def found() -> list[list[Any]]:
+        return [row for row in rows(collector, WAITS) if row[0] in traces]
+
+    eventually(lambda: len([row for row in found() if row[11]]) >= len(told))
+    return found()
+
+
+def check(collector: Collector, database: MariaDB, scenario: str, turns: int) -> list[list[Any]]:
+    told = happened(collector, database, scenario, turns)
+    found = waits_of(collector, told)
+    assert {(row[0], row[1]) for row in found} == {(each["waiter"], each["holder"]) for each in told}
+    assert len(found) == len(told)
+    took_s = {each["waiter"]: each["took_s"] for each in told}
+    for row in found:
+        # the statement did nothing but wait; its connection is closed behind it, so the end is between two looks
+        assert abs(took_s[row[0]] - row[2]) < stretched(0.3), row
+    return found
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_request_that_holds_the_lock_is_named(collector: Collector, database: MariaDB, scenario: str) -> None:
+    found = check(collector, database, scenario, 1)
+    sorts = {"metadata": "metadata", "table": "table"}
+    assert {row[3] for row in found} == {sorts.get(scenario, "row")}
+    assert {row[4] for row in found} == {"shop.stock"}
+    longest = max(found, key=lambda row: row[7])
+    assert (longest[7] > 0.2) == (scenario != "working")
+    assert ("SLEEP" in longest[8]) == (scenario == "working")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_holder_is_right_in_20_of_20(collector: Collector, database: MariaDB, scenario: str) -> None:
+    check(collector, database, scenario, 20)
+
+
+def deadlocks(collector: Collector, database: MariaDB, turns: int) -> None:
+    told = happened(collector, database, "deadlock", turns)
+    found = waits_of(collector, told)
+    assert sorted((row[0], row[1]) for row in found) == sorted((each["waiter"], each["holder"]) for each in told)
+    assert {(row[3], row[4], row[5]) for row in found} == {("deadlock", "shop.stock", "PRIMARY")}
+    assert {row[6] for row in found} == {"1", "2"}
+    assert [row[12] for row in found].count(True) == turns
+    assert all(row[9] == row[10] == "UPDATE stock SET n = ?, sort = sort WHERE id = ? AND sort <> ?" for row in found)
+    events = rows(collector, "SELECT what, details['traces'] FROM server_events FINAL WHERE event = 'deadlock'")
+    traces = {frozenset(str(each).split()) for _, each in events}
+    assert {frozenset((each["waiter"], each["holder"])) for each in told} <= traces
+    assert any("POST /move/1" in str(what) and "(rolled back)" in str(what) for what, _ in events)
+
+
+def test_a_deadlock_names_both_requests(collector: Collector, database: MariaDB) -> None:
+    deadlocks(collector, database, 1)
+
+
+@pytest.mark.nightly
+def test_both_requests_are_right_in_20_of_20_deadlocks(collector: Collector, database: MariaDB) -> None:
+    deadlocks(collector, database, 20)
+
+
+def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, database: MariaDB) -> None:
+    (told,) = happened(collector, database, "idle", 1)
+    waits_of(collector, [told])
+
+    def bill(trace: str) -> dict[str, Any]:
+        shown: dict[str, Any] = over_http("GET", f"{collector.web_url}/api/show/{trace}").json()["transactions"][0]
+        return shown
+
+    eventually(lambda: bill(told["waiter"])["lock_waits"][0]["other_service"] == "shop")
+    (waited,) = bill(told["waiter"])["lock_waits"]
+    (held,) = bill(told["holder"])["lock_waits"]
+    assert (waited["is_holder"], waited["other_trace_id"], waited["other_name"]) == (
+        False,
+        told["holder"],
+        "POST /checkout",
+    )
+    assert (held["is_holder"], held["other_trace_id"], held["key"]) == (True, told["waiter"], "1")
+    page = over_http("GET", f"{collector.web_url}/transactions/{told['waiter']}").text
+    assert f'<a href="/transactions/{told["holder"]}' in page
+    assert "for a row of stock (PRIMARY 1) held by" in page
+
+
+def test_nothing_secret_is_written(collector: Collector) -> None:
+    for where, content in everything_written(collector):
+        assert b"s3cret" not in content, where
