@@ -75,7 +75,7 @@ class StatusLook(Look[Connection]):
         self._has, self._version = has, version
         self._slowly, lacks = _look_slowly(connection, has)
         self._slowly_due_s = time.monotonic() + _SLOWLY_S
-        return f"{' and '.join(lacks)} ON *.* TO {has.account}" if lacks else ""
+        return "; ".join(f"{lack} ON *.* TO {has.account}" for lack in lacks)
 
     def look(self, connection: Connection) -> None:
         """See Look. After a gap the first row is that of the second look."""
