@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shop.services import LOOPBACK, MariaDB
+from shop.services import MariaDB
 
 from tests.collector.observe.unreachable import everything_written, rows, said
 from tests.mysql_server import MysqlServer
@@ -20,7 +21,7 @@ from tests.servers import Collector, eventually, over_http
 from tests.slowness import stretched
 
 SCENARIOS = ("idle", "inserted", "working", "chain", "metadata", "table")
-WATCHING = {
+WATCHING: Any = {
     "performance_schema": "ON",
     "performance_schema_consumer_events_statements_current": "ON",
     "performance_schema_consumer_events_statements_history": "ON",
@@ -29,8 +30,8 @@ WATCHING = {
 }
 WAITS = """
 SELECT
-    lower(hex(trace_id)), lower(hex(holder_trace_id)), waited_ns / 1e9, sort, object, index_name, key, holder_idle_ns / 1e9,
-    holder_running, statement, holder_statement, is_over, is_rolled_back
+    lower(hex(trace_id)), lower(hex(holder_trace_id)), waited_ns / 1e9, sort, object, index_name, key,
+    holder_idle_ns / 1e9, holder_running, statement, holder_statement, is_over, is_rolled_back
 FROM lock_waits FINAL
 """
 
@@ -62,7 +63,14 @@ def collector(database: MariaDB, folder: Path) -> Iterator[Collector]:
 def happened(collector: Collector, database: MariaDB, scenario: str, turns: int) -> Sequence[dict[str, Any]]:
     """Run the application; what it knows of each wait."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.collector.observe.lock_program", scenario, str(turns), json.dumps(database.account())],
+        [
+            sys.executable,
+            "-m",
+            "tests.collector.observe.lock_program",
+            scenario,
+            str(turns),
+            json.dumps(database.account()),
+        ],
         env=os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
         capture_output=True,
         text=True,
@@ -79,7 +87,12 @@ def waits_of(collector: Collector, told: Sequence[dict[str, Any]]) -> list[list[
     def found() -> list[list[Any]]:
         return [row for row in rows(collector, WAITS) if row[0] in traces]
 
-    eventually(lambda: len([row for row in found() if row[11]]) >= len(told))
+    def missing() -> set[str]:
+        return traces - {row[0] for row in found() if row[11]}
+
+    with suppress(AssertionError):
+        eventually(lambda: not missing(), 20)
+    assert not missing(), ([each for each in told if each["waiter"] in missing()], found(), rows(collector, WAITS))
     return found()
 
 
@@ -139,9 +152,9 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     (told,) = happened(collector, database, "idle", 1)
     waits_of(collector, [told])
 
-    def bill(trace: str) -> dict[str, Any]:
-        shown: dict[str, Any] = over_http("GET", f"{collector.web_url}/api/show/{trace}").json()["transactions"][0]
-        return shown
+    def bill(trace: str) -> Any:
+        answer = over_http("GET", f"{collector.web_url}/api/transactions/{trace}").json()
+        return answer["transactions"][0] if "transactions" in answer else {"lock_waits": [{"other_service": ""}]}
 
     eventually(lambda: bill(told["waiter"])["lock_waits"][0]["other_service"] == "shop")
     (waited,) = bill(told["waiter"])["lock_waits"]
@@ -153,7 +166,7 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     )
     assert (held["is_holder"], held["other_trace_id"], held["key"]) == (True, told["waiter"], "1")
     page = over_http("GET", f"{collector.web_url}/transactions/{told['waiter']}").text
-    assert f'<a href="/transactions/{told["holder"]}' in page
+    assert f"/transactions/{told['holder']}" in page
     assert "for a row of stock (PRIMARY 1) held by" in page
 
 

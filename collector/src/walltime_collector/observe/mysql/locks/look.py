@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,9 @@ _CALM_S: Final = 30.0
 """So long after somebody waited it is looked for often."""
 _AGAIN_S: Final = 1.0
 """A wait that goes on is written again after so long."""
+_COST: Final = 20
+"""Times what a look takes, the shortest one of the last _LAST, until the next: 5 % of the time while somebody waits."""
+_LAST: Final = 5
 _MOST: Final = 500
 """Pairs at one time."""
 _CONSUMERS: Final = """
@@ -60,7 +64,8 @@ class LockWaits(Look[Connection]):
     """Waits of one server. What it cannot read is said with the statement that permits it."""
 
     every_s = _RARELY_S
-    share = 0.1  # only while somebody waits a look takes long
+    share = 1.0
+    """It has its own bound, _COST: one look that takes long on a busy machine does not blind it for seconds."""
 
     _has: Capabilities
     _sessions: Sessions
@@ -69,6 +74,9 @@ class LockWaits(Look[Connection]):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self._waits: dict[tuple[int, int, str], _Wait] = {}
+        self._unsure: set[tuple[int, int, str]] = set()
+        """Seen once without one of the two connections: it closed meanwhile, or is not instrumented."""
+        self._took_s: deque[float] = deque(maxlen=_LAST)
         self._looked_s = self._waited_s = 0.0
         """When the look before began, and when anybody was last seen waiting. Unix time."""
 
@@ -120,7 +128,9 @@ class LockWaits(Look[Connection]):
         if found or self._waits:
             self._follow(connection, found[:_MOST])
         self._waited_s = began_s if found else self._waited_s
-        self.every_s = _OFTEN_S if began_s - self._waited_s < _CALM_S else _RARELY_S
+        self._took_s.append(time.time() - began_s)
+        least_s = _OFTEN_S if began_s - self._waited_s < _CALM_S else _RARELY_S
+        self.every_s = max(least_s, min(self._took_s) * _COST)
         self._looked_s = began_s
 
     def _follow(self, connection: Connection, found: Sequence[Pair]) -> None:
@@ -128,17 +138,22 @@ class LockWaits(Look[Connection]):
         sessions = self._sessions.read(connection, ids)
         now_s = time.time()
         pairs = {(each.waiter, each.holder, each.lock.sort): each for each in found}
-        for key, wait in [*self._waits.items()]:
+        for key, known in [*self._waits.items()]:
             began_s = _began_s(sessions.get(key[0]), now_s)
-            if key not in pairs or began_s > wait.seen_s:
+            if key not in pairs or began_s > known.seen_s:
                 self._ended(self._waits.pop(key), sessions, now_s)
+        before, self._unsure = self._unsure, set()
         for key, pair in pairs.items():
-            waiter, holder = sessions.get(pair.waiter, Session()), sessions.get(pair.holder, Session())
-            if key not in self._waits:
+            wait = self._waits.get(key)
+            waiter = sessions.get(pair.waiter, wait.waiter if wait else Session())
+            holder = sessions.get(pair.holder, wait.holder if wait else Session())
+            if wait is None:
+                if not {pair.waiter, pair.holder} - {0} <= sessions.keys() and key not in before:
+                    self._unsure.add(key)
+                    continue
                 # at the look before it did not wait yet
                 started_s = max(_began_s(waiter, now_s), self._looked_s) or now_s
-                self._waits[key] = _Wait(pair, waiter, holder, started_s, now_s)
-            wait = self._waits[key]
+                wait = self._waits[key] = _Wait(pair, waiter, holder, started_s, now_s)
             wait.pair, wait.waiter, wait.holder, wait.seen_s = pair, waiter, holder, now_s
             if now_s - wait.written_s >= _AGAIN_S:
                 wait.written_s = now_s

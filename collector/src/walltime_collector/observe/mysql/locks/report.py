@@ -108,9 +108,7 @@ def _find_holders(parties: Sequence[Party], text: str) -> None:
         body = text[each.end() : end]
         heap = _HEAP.search(body)
         place = (space or table, page or "", heap[1] if heap else "")
-        others = [
-            (by_id[of], lock) for of, at, lock in held if at == place and of != transaction_id and of in by_id
-        ]
+        others = [(by_id[of], lock) for of, at, lock in held if at == place and of != transaction_id and of in by_id]
         holder, lock = others[0] if others else (parties[mine.number % len(parties)], None)
         mine.holder = holder.number
         key = _whole_number(body) if index == "PRIMARY" else ""
