@@ -8,9 +8,9 @@ from ....queries import run
 from ...finding import Finding
 from ...reading import Reading
 from ..cause import Cause
-from . import caches
+from . import caches, holders
 
-_MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (caches.findings,)
+_MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (caches.findings, holders.findings)
 """Each explains these causes by what a server says: tested as any other claim, or an event, with evidence."""
 
 
