@@ -166,7 +166,6 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     )
     assert (held["is_holder"], held["other_trace_id"], held["key"]) == (True, told["waiter"], "1")
     page = over_http("GET", f"{collector.web_url}/transactions/{told['waiter']}").text
-    Path("/work/locks/.scratch/page.html").write_text(page)
     assert f"/transactions/{told['holder']}" in page
     assert "for a row of stock (PRIMARY 1) held by" in page
 
