@@ -28,7 +28,7 @@ from walltime_collector.format import unix_ns
 from shop.ask import WALLTIME, Asker
 from shop.links import Pages, span
 from shop.load import Load, visits
-from shop.services import Program, Service, ServiceError
+from shop.services import LOOPBACK, Program, Service, ServiceError, free_port
 from shop.stack import Stack
 from shop.story import BOUGHT, Truth, crowd_for, restart, wait_for_a_lock, warm
 from shop.watch import Watch
@@ -64,7 +64,9 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
     """Start everything, tell the story, ask; then, without `once`, go on until interrupted. Nothing is left running."""
     with ExitStack() as running:
         slow_log = folder / "mariadb" / "slow.log"
-        serve = collector(folder / "collector", "--slow-log", slow_log, incident_look_s=LOOK_S)
+        caches = [free_port(), free_port()]
+        observed = [text for port in caches for text in ("--memcached", f"{LOOPBACK}:{port}")]
+        serve = collector(folder / "collector", "--slow-log", slow_log, *observed, incident_look_s=LOOK_S)
         receiver = running.enter_context(serve)
         assert receiver.ready is not None
         pages = Pages(f"http://{receiver.ready['web']}")
@@ -72,6 +74,8 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         _started(receiver, receiver.ready["web"])
         with console.status("starting the shop and its servers"):
             stack = _stack(folder, receiver.ready["http"])
+            for cache, port in zip(stack.caches, caches, strict=True):
+                cache.port = port
             stack.start(lambda service: _started(service, service.address))
         running.callback(stack.stop)
         crowd = crowd_for(seconds)

@@ -1,7 +1,8 @@
 """
-What a slow log costs until it is stored: CPU seconds of the reader and of the engine, beside pt-query-digest.
+What a slow log costs until it is stored, CPU of the reader and of the engine; and `walltime digest FILE` beside
+pt-query-digest, seconds and CPU.
 
-    make bench-slowlog [ARGS='--mib 200 --logs DIRECTORY']
+    make bench-slowlog [ARGS='--mib 200 --logs DIRECTORY --only digest']
 
 Three logs: samples repeated as they are, the same statements with literals that are never the same, long INSERTs.
 """
@@ -15,6 +16,7 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ from walltime_collector.slowlog.reader import FollowedLog
 from tests.bench.machine import machine
 from tests.bench.process_usage import usage
 
+WALLTIME: Final = Path(sys.executable).with_name("walltime")
 SAMPLES: Final = Path(__file__).parents[3] / "shared" / "data" / "slowlogs"
 _LARGEST_SAMPLE_BYTES: Final = 60_000
 _MIB: Final = 1024 * 1024
@@ -109,22 +112,28 @@ def stored_s(log: Path, folder: Path) -> tuple[int, float, float]:
     return int(row["entries"]), reader_s, engine_s
 
 
-def digest_s(log: Path) -> float | None:
-    """CPU seconds of pt-query-digest for the same log; None where it is not installed."""
-    tool = shutil.which("pt-query-digest")
-    if tool is None:
-        return None
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([tool, "--no-version-check", str(log)], capture_output=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def command_s(*command: str | Path) -> tuple[float, float]:
+    """Seconds and CPU seconds of a command with all of its processes."""
+    before, began_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    subprocess.run(command, capture_output=True, check=True)
+    took_s, after = time.monotonic() - began_s, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def digests(log: Path) -> str:
+    """`walltime digest` and pt-query-digest, one after the other, twice; the faster run of each."""
+    commands: dict[str, list[str | Path]] = {"walltime digest": [WALLTIME, "digest", log]}
+    if tool := shutil.which("pt-query-digest"):
+        commands["pt-query-digest"] = [tool, "--no-version-check", log]
+    best = {name: min(command_s(*command) for _ in range(2)) for name, command in commands.items()}
+    return ", ".join(f"{name} {took_s:.1f} s, {cpu_s:.1f} s of CPU" for name, (took_s, cpu_s) in best.items())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, default=200, help="size of the logs of short statements")
     parser.add_argument("--logs", type=Path, default=SAMPLES, help="folder of sample logs")
-    parser.add_argument("--no-digest", action="store_true", help="without pt-query-digest")
+    parser.add_argument("--only", choices=("stored", "digest"), help="one of the two")
     arguments = parser.parse_args()
     print(machine())
     size = arguments.mib * _MIB
@@ -137,15 +146,17 @@ def main() -> None:
             log = Path(folder) / "slow.log"
             with log.open("wb") as file:
                 file.writelines(pieces)
-            entries, reader_s, engine_s = stored_s(log, Path(folder))
-            pt_s = None if arguments.no_digest else digest_s(log)
-            both_s = reader_s + engine_s
-            print(
-                f"{name}: {log.stat().st_size / 1e6:.1f} MB, {entries:,} entries, reader {reader_s:.1f} s + engine"
-                f" {engine_s:.1f} s = {both_s:.1f} s of CPU ({both_s / entries * 1e6:.1f} µs"
-                f" an entry), pt-query-digest {'not installed' if pt_s is None else f'{pt_s:.1f} s'}",
-                flush=True,
-            )
+            print(f"{name}: {log.stat().st_size / 1e6:.1f} MB", flush=True)
+            if arguments.only != "digest":
+                entries, reader_s, engine_s = stored_s(log, Path(folder))
+                both_s = reader_s + engine_s
+                print(
+                    f"  stored: {entries:,} entries, reader {reader_s:.1f} s + engine {engine_s:.1f} s = {both_s:.1f} s"
+                    f" of CPU ({both_s / entries * 1e6:.1f} µs an entry)",
+                    flush=True,
+                )
+            if arguments.only != "stored":
+                print(f"  {digests(log)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -212,6 +212,7 @@ class Collector:
     def _web_application(self) -> Any:
         from .web.application import make_app  # imported while the engine starts
         from .web.dead_letters import dead_letter_routes
+        from .web.plans import plan_routes
         from .web.slow_log import slow_log_routes
 
         settings, engine, health, access = self._settings, self.engine, self.health, self._access
@@ -227,7 +228,11 @@ class Collector:
             dead_letters=self._spool.dead_letters,
             allowed_hosts=settings.allowed_hosts,
             any_address=settings.insecure or is_public,
-            more=[*dead_letter_routes(self._spool, health, access), *slow_log_routes(self._imports, access)],
+            more=[
+                *dead_letter_routes(self._spool, health, access),
+                *slow_log_routes(self._imports, access),
+                *plan_routes(self._observer.explainer.explain, access),
+            ],
         )
 
     def _clickhouse_application(self) -> Any:

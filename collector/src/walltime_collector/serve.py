@@ -14,6 +14,7 @@ import uvloop
 
 from . import crashpoint
 from .build import Collector
+from .clickhouse.engine import Engine
 from .config.settings import Settings
 from .errors import EngineUnavailable, SettingsRefused
 
@@ -28,6 +29,7 @@ class Running(NamedTuple):
     addresses: Mapping[str, str]
     is_stopping: Callable[[], bool]
     stop: Callable[[], object]
+    engine: Engine
 
 
 def _print_ready(running: Running) -> None:
@@ -84,7 +86,11 @@ async def _run(collector: Collector, announce: Callable[[Running], object]) -> N
     sweeping = asyncio.create_task(_sweep(collector))
     for port in collector.ports:
         port.start()
-    announce(Running(collector.addresses, stopping.is_set, partial(loop.call_soon_threadsafe, stopping.set)))
+    announce(
+        Running(
+            collector.addresses, stopping.is_set, partial(loop.call_soon_threadsafe, stopping.set), collector.engine
+        )
+    )
     await stopping.wait()
     await asyncio.gather(*(port.stop() for port in collector.ports))
     sweeping.cancel()

@@ -229,13 +229,29 @@ def test_a_collector_that_is_killed_has_each_entry_once(crashpoint: str, tmp_pat
         assert rows(collector, "imported") == list(range(5_000))
 
 
+@pytest.mark.nightly
+def test_a_collector_that_is_killed_at_any_moment_has_each_entry_once(tmp_path: Path) -> None:
+    log, chance = tmp_path / "slow.log", random.Random(7)
+    log.write_bytes(numbered(0, 30_000))
+    for _ in range(15):
+        with Collector(tmp_path / "data", admin_token=TOKEN) as collector, ThreadPoolExecutor(1) as threads:
+            importing = threads.submit(imports, collector, log)
+            time.sleep(0.8 + chance.random() * 2)
+            collector.kill()
+            importing.result()
+    with Collector(tmp_path / "data", admin_token=TOKEN) as collector:
+        now, before = stored(collector, log)
+        assert now + before == 30_000
+        assert rows(collector, "imported") == list(range(30_000))
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.nightly)])
 def test_a_command_that_is_killed_has_sent_each_entry_once(collector: Collector, kills: int, tmp_path: Path) -> None:
     log, server, chance = tmp_path / "slow.log", f"killed {kills} times", random.Random(kills)
     log.write_bytes(numbered(kills * 50_000, kills * 50_000 + 8_000))
     environment = {"WALLTIME_URL": collector.web_url, "WALLTIME_TOKEN": TOKEN}
     for at in range(kills):
-        command = [WALLTIME, "slowlog", "import", "--server", server, "-" if kills == 1 else log]
+        command = [str(WALLTIME), "slowlog", "import", "--server", server, "-" if kills == 1 else str(log)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment) as sending:
             assert sending.stdin is not None
             if kills == 1:  # in the middle: it has sent something, and waits for more

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import pymysql
 import pytest
-from shop.services import MariaDB
+from shop.services import LOOPBACK, MariaDB
+from walltime_collector.observe.address import Address
+from walltime_collector.observe.mysql.connection import Connection, connect
 from walltime_collector.observe.mysql.status import StatusLook
 from walltime_collector.observe.writer import Row, Writer
 
@@ -35,10 +37,20 @@ def server(request: pytest.FixtureRequest) -> Iterator[MariaDB]:
         yield server
 
 
+@contextlib.contextmanager
+def asked(server: MariaDB) -> Iterator[Connection]:
+    """The collector's connection."""
+    connection = connect(Address("db", "mysql", LOOPBACK, server.port, "admin", server.admin_password))
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
 def test_a_row_has_what_was_done_since_the_one_before(server: MariaDB) -> None:
     kept = Kept()
     look = StatusLook("db", kept)
-    with server.admin() as asking, server.admin() as working, working.cursor() as cursor:
+    with asked(server) as asking, server.admin() as working, working.cursor() as cursor:
         assert look.opened(asking) == ""
         look.look(asking)
         began = time.monotonic_ns()
@@ -67,7 +79,7 @@ def test_a_row_has_what_was_done_since_the_one_before(server: MariaDB) -> None:
 def test_waits_for_row_locks_are_counted_with_their_time(server: MariaDB) -> None:
     kept = Kept()
     look = StatusLook("db", kept)
-    with server.admin() as asking, server.admin() as holder, server.admin() as waiter:
+    with asked(server) as asking, server.admin() as holder, server.admin() as waiter:
         look.opened(asking)
         look.look(asking)
         with holder.cursor() as cursor:
@@ -87,18 +99,18 @@ def test_waits_for_row_locks_are_counted_with_their_time(server: MariaDB) -> Non
 def test_clients_that_are_refused_are_an_event(server: MariaDB) -> None:
     kept = Kept()
     look = StatusLook("db", kept)
-    with server.admin() as asking, contextlib.ExitStack() as opened:
-        with asking.cursor() as cursor:
+    with asked(server) as asking, server.admin() as administrator, contextlib.ExitStack() as opened:
+        with administrator.cursor() as cursor:
             cursor.execute("SET GLOBAL max_connections = 10")
         look.opened(asking)
         look.look(asking)
-        for _ in range(10):  # the last one takes the place that is kept for administrators
+        for _ in range(9):  # the last one takes the place that is kept for administrators
             opened.enter_context(server.admin())
         for _ in range(3):
             with pytest.raises(pymysql.err.OperationalError, match="1040"):
                 pymysql.connect(**server.account())
         look.look(asking)
-        with asking.cursor() as cursor:
+        with administrator.cursor() as cursor:
             cursor.execute("SET GLOBAL max_connections = 200")
     (event,) = kept.rows["server_events"]
     assert (event["event"], event["server"], event["number"]) == ("connection_limit", "db", 3)
@@ -109,21 +121,21 @@ def test_a_restart_and_another_server_are_events_and_a_lost_connection_is_none(s
     kept = Kept()
     look = StatusLook("db", kept)
     for _ in range(2):
-        with server.admin() as asking:
+        with asked(server) as asking:
             look.opened(asking)
             look.look(asking)
     assert not kept.rows["server_events"]
     time.sleep(max(0.0, 2.0 - _uptime_s(server)))
     server.stop()
     server.start()
-    with server.admin() as asking:
+    with asked(server) as asking:
         look.opened(asking)
         look.look(asking)
     (event,) = kept.rows["server_events"]
     assert event["event"] == "restarted"
     assert abs(float(event["at"]) - time.time()) < 20
     assert "was restarted at" in event["what"]
-    with server_folder() as folder, type(server)(folder) as other, other.admin() as asking:
+    with server_folder() as folder, type(server)(folder) as other, asked(other) as asking:
         look.opened(asking)
         look.look(asking)
     assert [each["event"] for each in kept.rows["server_events"]] == ["restarted", "replaced"]

@@ -51,6 +51,9 @@ def serve(
     mysql_setup: Annotated[
         bool, typer.Option("--mysql-setup", help="Switch on in these servers what is off and needed.")
     ] = False,
+    mysql_explain: Annotated[
+        bool, typer.Option("--mysql-explain", help="Look for changed plans in these servers, by EXPLAIN.")
+    ] = False,
     memcached: Annotated[
         list[str] | None, typer.Option(help="A memcached server to ask, [NAME=]host:11211; repeatable.")
     ] = None,
@@ -89,7 +92,7 @@ def serve(
 
     options: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
     options |= {"clickhouse_http": clickhouse_http, "insecure": insecure or None, "slow_log": slow_log or None}
-    options |= {"mysql": mysql or None, "mysql_setup": mysql_setup or None}
+    options |= {"mysql": mysql or None, "mysql_setup": mysql_setup or None, "mysql_explain": mysql_explain or None}
     options |= {"memcached": memcached or None, "redis": redis or None}
     configuration = configure({name: value for name, value in options.items() if value is not None}, config)
     if print_config:

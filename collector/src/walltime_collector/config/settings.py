@@ -126,6 +126,9 @@ class Settings(BaseSettings):
     """or the file that contains it; a server of its own: `mysql://user@host?password_file=PATH`"""
     mysql_setup: bool = False
     """switch on in these servers what is off and needed; otherwise the collector's log has the statements for it"""
+    mysql_explain: bool = False
+    """look for changed plans in these servers: EXPLAIN the SELECTs that take the most time, at most 20 a minute; their
+    values stay in memory"""
     memcached: Words = ()
     """memcached servers to ask for their counters, comma-separated: `[NAME=]host:11211`"""
     redis: Words = ()

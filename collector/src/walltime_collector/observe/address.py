@@ -8,8 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..errors import SettingsRefused
-
-DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "memcached": 11211, "redis": 6379, "rediss": 6379}
+from ..query.observed.names import DEFAULT_PORTS
 
 
 @dataclass(frozen=True)

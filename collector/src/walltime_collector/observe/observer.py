@@ -17,6 +17,7 @@ from .look import Look
 from .mysql import connection
 from .mysql.locks.deadlocks import Deadlocks
 from .mysql.locks.look import LockWaits
+from .mysql.plans.explainer import Explainer
 from .mysql.statements.batches import StatementStore
 from .mysql.statements.look import Statements
 from .mysql.status import StatusLook
@@ -39,9 +40,12 @@ class Observer:
 
     def __init__(self, settings: Settings, engine: Engine, health: Health) -> None:
         self._writer = Writer(engine, health)
+        self.explainer = Explainer(
+            self._writer, engine, by_itself=settings.mysql_explain, may_set_up=settings.mysql_setup
+        )
         self._statements = StatementStore(settings.data / _STATEMENTS, engine, health)
         self._servers: Sequence[Watched[Any]] = [
-            *_servers(settings, self._writer, health),
+            *_servers(settings, self._writer, health, self.explainer),
             *caches(settings, engine, self._writer, health),
         ]
 
@@ -62,14 +66,15 @@ class Observer:
         self._writer.stop(2)
 
 
-def _servers(settings: Settings, writer: Writer, health: Health) -> Iterator[Watched[Any]]:
+def _servers(settings: Settings, writer: Writer, health: Health, explainer: Explainer) -> Iterator[Watched[Any]]:
     """Those of `mysql`."""
     for text in settings.mysql:
         where = settings.where("mysql", "--mysql")
         address = parse(text, where, "mysql", connection.OPTIONS, settings.secret("mysql_password"))
         connection.check(address, where)
         looks: list[Look[connection.Connection]] = [
-            *(look(address.name, writer) for look in (StatusLook, LockWaits, Deadlocks))
+            *(look(address.name, writer) for look in (StatusLook, LockWaits, Deadlocks)),
+            *explainer.looks(address),
         ]
         if address.name in {name for name, _ in map(named, settings.slow_log)}:
             log.info("%s: its statements are read from its slow log, not from performance_schema", address.name)

@@ -118,6 +118,8 @@ class ServerSide:
     """Waiting for locks of all sorts, measured or likely."""
     disk_ns: int
     """Waiting for the disk."""
+    is_disk_divided: bool
+    """It is the likely part of what several statements waited."""
     computing_ns: int
     """On a CPU, outside of waits for the disk."""
     rest_ns: int

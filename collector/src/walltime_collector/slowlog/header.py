@@ -121,6 +121,8 @@ def read_header(
     flags: set[str] = set()
     fields: dict[str, str] = {}
     for name, value in pairs.items():
+        if value in _LIKE_ABSENT:
+            continue
         if column := _TIMES.get(name):
             columns[column] = nanoseconds(value) or 0
         elif column := _COUNTS.get(name):
@@ -128,7 +130,7 @@ def read_header(
         elif column := FLAGS.get(name):
             if value == "Yes":
                 flags.add(column)
-        elif name not in _NO_FIELDS and value not in _LIKE_ABSENT:
+        elif name not in _NO_FIELDS:
             fields[name[:MAX_FIELD_CHARS]] = value[:MAX_FIELD_CHARS]
     if "Created_tmp_tables" in pairs:
         flags |= {column for name, column in _FLAG_COUNTERS.items() if pairs.get(name, "0") != "0"}

@@ -13,13 +13,14 @@ import logging
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..clickhouse.engine import Engine
 from ..crashpoint import reach
 from ..errors import SettingsRefused
 from ..health.counters import Health
 from ..spool.directory import make_private
-from .journal import Checkpoint, Journal
+from .journal import BatchJournal
 from .storing import store
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,11 @@ class Position:
     """Bytes of its text, decompressed."""
     sha256: str = ""
     """Of all before it; empty at 0."""
+
+
+class _Journal(BatchJournal[Position]):
+    def read_checkpoint(self, written: Any) -> Position:
+        return Position(**written)
 
 
 class Imports:
@@ -85,8 +91,7 @@ class Imports:
                 return True
             if at != start:
                 return False
-            checkpoint = Checkpoint(head_bytes=end.offset, head=end.sha256, offset=end.offset)
-            journal.write(checkpoint, rows, rows.count(b"\n"))
+            journal.write(end, rows, rows.count(b"\n"))
             reach("slow_log_journal_written")
             store(journal, self._engine, self._health, self._dead, str(path))
             return True
@@ -108,11 +113,10 @@ class Imports:
                 log.error("%s", error)  # noqa: TRY400  the message says all
         self._is_settled = True
 
-    def _settled(self, path: Path) -> tuple[Journal, Position]:
-        journal = Journal(path)
+    def _settled(self, path: Path) -> tuple[_Journal, Position]:
+        journal = _Journal(path)
         store(journal, self._engine, self._health, self._dead, str(path))
-        at = journal.checkpoint or Checkpoint()
-        return journal, Position(at.offset, at.head)
+        return journal, journal.checkpoint or Position()
 
     def _path(self, beginning: str, number: int) -> Path:
         return self._directory / f"{beginning}-{number}.journal"

@@ -17,7 +17,8 @@ from .statement import Statement
 TABLE: Final = "slow_log_entries"
 Source = Literal["slow_log", "performance_schema"]
 MAX_FINGERPRINT_CHARS: Final = 8_192
-_CUT: Final = ("cut", "the statement is longer than what was read of it")
+CUT: Final = ("cut", "the statement is longer than what was read of it")
+"""In `fields` of such entries."""
 _MAX_CACHED: Final = 8_192
 _texts: dict[str, str] = {}
 """Part of a row by redacted statement: statements that differ in their literals alone share it."""
@@ -49,7 +50,7 @@ def encoded_header(entry: Entry) -> bytes:
     """The columns that come from the lines above the statement."""
     fields = dict(entry.fields)
     if entry.tail:
-        fields[_CUT[0]] = _CUT[1]
+        fields.update([CUT])
     pairs = ",".join([f"{_text(name)}:{_text(value)}" for name, value in fields.items()])
     return (
         f'"query_ns":{entry.query_ns},"lock_ns":{entry.lock_ns},"row_lock_ns":{entry.row_lock_ns},'

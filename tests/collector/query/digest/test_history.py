@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.format import iso_time
+from walltime_collector.observe.events import TABLE as EVENTS
+from walltime_collector.observe.events import event_row
 from walltime_collector.query.advise.advise import advise
+from walltime_collector.query.advise.answer import Advice
 from walltime_collector.query.diff.compare import diff
 from walltime_collector.query.diff.sides import sides
 from walltime_collector.query.digest.answer import NewSince, StatementHistory
@@ -37,7 +40,14 @@ def insert(engine: Engine) -> Insert:
     now_s = int(time.time())
 
     def inserted(
-        service: str, version: str, transactions: int, *, ago_s: int, name: str = "GET /search", **sent: int
+        service: str,
+        version: str,
+        transactions: int,
+        *,
+        ago_s: int,
+        name: str = "GET /search",
+        took_ns: int = 3 * MS,
+        **sent: int,
     ) -> None:
         rows: list[dict[str, Any]] = []
         for at in range(transactions):
@@ -48,13 +58,13 @@ def insert(engine: Engine) -> Insert:
                     "trace_id": f"{number:016x}",
                     "span_id": f"{number:08x}",
                     "started_at": str(now_s - ago_s),
-                    "duration_ns": 10 * MS,
+                    "duration_ns": 7 * MS + took_ns,
                     "service": service,
                     "name": name,
                     "version": version,
                     "statement.text": texts,
                     "statement.calls": [2] * len(texts),
-                    "statement.time_ns": [3 * MS] * len(texts),
+                    "statement.time_ns": [took_ns] * len(texts),
                     "statement.errors": [0] * len(texts),
                 }
             )
@@ -184,3 +194,28 @@ def test_advice_names_the_version_that_brought_an_expensive_statement(engine: En
         for each in advise(engine, Scope(Window(now_ns - 3_600 * 10**9, later), hour.filters), later).advice
         if each.category == "new_statement"
     ]
+
+
+def test_advice_names_a_changed_plan_when_calls_take_longer_since_then(engine: Engine, insert: Insert) -> None:
+    text, now_ns = "SELECT planned FROM replanned WHERE id = %s", time.time_ns()
+    insert("replanned", "1", 60, ago_s=3_000, **{text: 60})
+    insert("replanned", "1", 60, ago_s=600, took_ns=40 * MS, **{text: 60})
+
+    def advised(changed_ago_s: int) -> list[Advice]:
+        changed_s = now_ns // 10**9 - changed_ago_s
+        details = {
+            "fingerprint_id": f"{fingerprint_id(fingerprint(text)):016X}",
+            "change": "index `id` → full scan",
+            "old_until": f"{changed_s - 60}",
+        }
+        row = event_row("10.0.0.5:3306", "mysql", "plan_changed", "changed", at_s=changed_s, details=details)
+        engine.insert_rows(EVENTS, json.dumps(row).encode(), f"changed {changed_ago_s}")
+        hour = Scope(Window(now_ns - 3_600 * 10**9, now_ns), Filters(service="replanned"))
+        return [each for each in advise(engine, hour, now_ns).advice if each.category == "changed_plan"]
+
+    (advice,) = advised(1_800)
+    assert advice.change.startswith(f"Restore the plan of `{text}`: it changed on 10.0.0.5:3306 at ")
+    assert advice.change.endswith(" UTC, index `id` → full scan.")
+    assert advice.finding.endswith(" each; before the change 1.50 ms each.")
+    assert advice.price.helped_ns == pytest.approx(37 * MS)
+    assert advised(300) == []  # the last change is of a time in which calls were slow already

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import shlex
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Annotated
 
 import typer
 
+from ...clickhouse.engine import Engine
 from ...errors import CommandFailed
 from ...format import printable
 from .. import addresses
@@ -71,7 +74,7 @@ def demo(
         def tell() -> None:
             story, running = _Story(slow_log), ready.get()  # both take seconds, side by side
             try:
-                story.tell(running.addresses, once=once)
+                story.tell(running.addresses, running.engine, once=once)
             except Exception as error:  # noqa: BLE001  raised below, in the main thread
                 failures.append(error)
             if running.is_stopping():
@@ -109,16 +112,18 @@ class _Story:
         self._sent = 0
         self._past = self._bodies()
 
-    def tell(self, addresses: Mapping[str, str], *, once: bool) -> None:
+    def tell(self, addresses: Mapping[str, str], engine: Engine, *, once: bool) -> None:
         self._client = Client(f"http://{addresses['web']}")
         self._otlp_url = f"http://{addresses['http']}/v1/traces"
         write(f"{self._client.url}/  the pages\n")
         self._send(self._past)
+        self._observe(engine)
         self._wait_until_stored()
         self._explain()
         while not once:
             time.sleep(_EVERY_S)
             self._send(self._bodies())
+            self._observe(engine)
 
     def _bodies(self) -> list[bytes]:
         """OTLP requests with all that the shop did until now, since the last time."""
@@ -144,6 +149,14 @@ class _Story:
         with self._slow_log.open("a") as log:
             log.writelines(self._shop.slow_log)
         self._shop.slow_log.clear()
+
+    def _observe(self, engine: Engine) -> None:
+        """Store what the caches would have answered."""
+        from .caches import rows_of_caches
+
+        for table, rows in rows_of_caches(self._shop.lookups, self._restarted_s).items():
+            engine.insert_rows(table, b"".join(json.dumps(row).encode() + b"\n" for row in rows), uuid.uuid4().hex)
+        self._shop.lookups.clear()
 
     def _wait_until_stored(self) -> None:
         deadline_s = time.monotonic() + _STORED_WITHIN_S

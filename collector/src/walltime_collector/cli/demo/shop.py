@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from random import Random
@@ -17,7 +18,8 @@ RESOURCE: dict[str, Value] = {
     **{"service.version": "1.4.0", "deployment.environment.name": "synthetic"},
     **{"telemetry.sdk.name": "walltime-demo", "telemetry.sdk.language": "python"},
 }
-_CACHES = (f"{RESTARTED}:11211", "memcache02:11211")
+RESTARTED_CACHE = f"{RESTARTED}:11211"
+_CACHES = (RESTARTED_CACHE, "memcache02:11211")
 _DATABASE, _BANK, _STOCK = "mysql01:3306", "bank.example:443", "stock.internal:8080"
 _PARTS = ("price", "stock", "seller", "reviews", "rating", "images", "related", "shipping", "coupons", "badges")
 _MYSQL: dict[str, Value] = {"db.system.name": "mysql"}
@@ -33,12 +35,14 @@ class Shop:
     The same requests for the same seed and times; those of later times follow those of earlier ones.
 
     slow_log  entries of the database's slow log, as MySQL writes them; whoever writes them empties the list
+    lookups   hits and misses of each cache in each second; whoever stores them empties it
     """
 
     def __init__(self, begins_ns: int, restarted_ns: int, seed: int = 2010) -> None:
         self._chance, self._next_ns, self._restarted_ns = Random(seed), begins_ns, restarted_ns
         self._broken_connections = 8
         self.slow_log: list[str] = []
+        self.lookups = Counter[tuple[str, int, bool]]()
 
     def requests(self, until_ns: int) -> Iterator[Transaction]:
         """All that start before `until_ns` and were not there yet."""
@@ -112,7 +116,7 @@ class Shop:
 
     def _cached(self, request: Transaction, cache: str, part: str) -> None:
         key = {"walltime.memcache.key": f"{part}:#{self._chance.getrandbits(24):06x}", **_MEMCACHE}
-        since_s = (request.started_ns - self._restarted_ns) / 1e9 if cache == _CACHES[0] else -1
+        since_s = (request.started_ns - self._restarted_ns) / 1e9 if cache == RESTARTED_CACHE else -1
         filled = 1 - math.exp(-since_s / _REFILLED_S) if since_s >= 0 else 1
         is_hit = self._chance.random() < _USUAL_HITS * filled
         if since_s >= 0 and self._broken_connections:
@@ -125,6 +129,7 @@ class Shop:
             result = {"walltime.memcache.result": "hit" if is_hit else "miss"}
             counts = {"keys": 1, "hits" if is_hit else "misses": 1}
             request.call("memcache.get", 0.3, cache, {**key, **result}, counts=counts)
+        self.lookups[cache, request.started_ns // 1_000_000_000, is_hit] += 1
         if not is_hit:
             text = f"SELECT * FROM {part} WHERE product_id = %s"  # noqa: S608  no server runs it
             self._query(request, text, 2, rows=4, line="shop/store.py:77")

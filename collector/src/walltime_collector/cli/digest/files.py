@@ -17,8 +17,8 @@ from ...query.digest.answer import Digest
 from ...query.digest.rank import digested, ranked
 from ...slowlog.entry import Entry
 from ...slowlog.lines import NEXT_HEADER
+from ...slowlog.log_text import PIECE_BYTES, LogText
 from ...slowlog.parser import Parser
-from ...slowlog.source import PIECE_BYTES, Source
 from ..progress import Done, progress
 from ..slowlog.words import NO_LOG, left_out
 from .sums import Sums, Wanted
@@ -128,8 +128,8 @@ def parts_of(path: str) -> list[Part]:
     if not Path(path).is_file():
         return [Part(path, 0, 0, is_last=True, is_plain=False)]
     size_bytes, is_plain, starts = Path(path).stat().st_size, False, [0]
-    with suppress(OSError), closing(Source(path)) as source:  # what cannot be opened fails again when it is read
-        is_plain = source.is_plain
+    with suppress(OSError), closing(LogText(path)) as text:  # what cannot be opened fails again when it is read
+        is_plain = text.is_plain
     if is_plain:
         with Path(path).open("rb") as file:
             for at in range(_PART_BYTES, size_bytes - _LOOK_BYTES, _PART_BYTES):
@@ -153,10 +153,10 @@ def read(part: Part, wanted: Wanted, done: Done = lambda read: None) -> tuple[Su
         if part.is_plain:
             is_whole = _read_plain(part, parser, sums, done)
         else:
-            with closing(Source(part.path)) as source:
-                for piece in source.pieces():
+            with closing(LogText(part.path)) as text:
+                for piece in text.pieces():
                     sums.add(parser.feed(piece))
-                    done(source.read_bytes)
+                    done(text.read_bytes)
     except OSError as problem:
         error = problem.strerror or str(problem)
     if part.is_last:

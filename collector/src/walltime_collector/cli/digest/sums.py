@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import log
 from typing import Any, Final
 
 from ...slowlog.entry import Entry
 from ...slowlog.parser import Losses
 from ...slowlog.rows import MAX_FINGERPRINT_CHARS
-from ...statements.comment import sender_of
+from ...statements.comment import Sender, sender_of
 from ...statements.fingerprint import fingerprint_id, of_redacted
 
 _BASE: Final = 1.05
@@ -19,6 +21,14 @@ _SMALLEST_S: Final = 0.000001
 _OFFSET: Final = 1 - log(_SMALLEST_S) / _LOG_BASE
 _LAST_BUCKET: Final = 999
 _MAX_CACHED: Final = 8_192
+_TRACEPARENT: Final = re.compile(r"\b00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}\b")
+_ANY_TRACEPARENT: Final = f"00-{'1' * 32}-{'1' * 16}-01"
+"""In the place of each one, so that the comments of a route are the same text."""
+
+
+@lru_cache(maxsize=_MAX_CACHED)
+def _sender(comments: tuple[str, ...]) -> Sender:
+    return sender_of(comments)
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,9 @@ class Sums:
             started_us = entry.started_us
             if not wanted.has_time(started_us):
                 continue
-            sent_by = sender_of(comments) if comments else None
+            sent_by = (
+                _sender(tuple([_TRACEPARENT.sub(_ANY_TRACEPARENT, each) for each in comments])) if comments else None
+            )
             if wanted.service and (sent_by is None or sent_by.service != wanted.service):
                 continue
             found = by_text.get(redacted) or self._sum_of(redacted)

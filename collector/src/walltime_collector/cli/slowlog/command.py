@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +16,10 @@ from ..client import Client
 from ..options import with_global_options
 from ..output import print_json, write
 from ..progress import Done, progress
-from .sending import Report, import_log
 from .words import NO_LOG, check_file, left_out
+
+if TYPE_CHECKING:
+    from .sending import Report
 
 slow_logs = typer.Typer(
     help="Slow logs of databases whose files the collector cannot read.", no_args_is_help=True, rich_markup_mode=None
@@ -45,6 +47,8 @@ def import_logs(
     Compressed or not. Literals are removed here, before anything is sent. Needs the admin token. A log is known by its
     content: what was imported before, under whatever name, is not stored again, and a log that has grown goes on.
     """
+    from .sending import import_log  # with the parser: the other commands stay fast
+
     paths = list(dict.fromkeys(paths))
     for path in paths:
         check_file(path)

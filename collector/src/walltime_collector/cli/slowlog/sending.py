@@ -12,9 +12,9 @@ from ...format import iso_time
 from ...slowlog.entry import Entry
 from ...slowlog.imports import Position
 from ...slowlog.lines import HEADER
+from ...slowlog.log_text import LogText
 from ...slowlog.parser import Parser
 from ...slowlog.rows import rows
-from ...slowlog.source import Source
 from ..client import Client
 from ..progress import Done
 
@@ -102,13 +102,13 @@ class _Sending:
         report, parser = self.report, self._parser
         text = b""
         try:
-            with closing(Source(self._path)) as source:
-                for piece in source.pieces():
+            with closing(LogText(self._path)) as log:
+                for piece in log.pieces():
                     for at in range(0, len(piece), _FEED_BYTES):
                         text = piece[at : at + _FEED_BYTES]
                         self._unhashed += text
                         self._take(parser.feed(text))
-                    done(source.read_bytes)
+                    done(log.read_bytes)
         except OSError as error:
             report.error = error.strerror or str(error)
         entries = [] if text.endswith(b"\n") else parser.feed(b"\n")  # the last line of some exports has none

@@ -12,6 +12,7 @@ from ...query.queries import run
 from ...query.scope import Filters
 from ...query.why.answer import Cost, Why
 from ...query.why.explain import explain_kind
+from ...query.why.finding import BECAUSE
 from ...query.windows import Comparison, Window
 from .current import Current
 
@@ -74,7 +75,12 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
         beside = ("errors",) if TIME in incident.changes else ("errors", "calls", "hit_ratio")
         changes = [each for each in incident.sorted_changes() if each.measure in beside]
         incident.sentences = (*([of_changes(incident.kind.name, changes)] if changes else ()), *why.sentences)
-    incident.headline = " ".join(incident.sentences[:2])
+    # what happened on a server is what people act on
+    reasons = (each.sentence for each in why.findings if each.about == "other_side")
+    reason = next((each for each in reasons if each in incident.sentences), "")
+    first = [reason.removeprefix(BECAUSE)] if reason else []
+    incident.sentences = (*first, *(each for each in incident.sentences if each != reason))
+    incident.headline = " ".join(incident.sentences[: 2 + len(first)])
     return True
 
 

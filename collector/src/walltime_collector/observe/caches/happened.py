@@ -158,12 +158,12 @@ def _of_limit(what: Lasting, now: Counters) -> str:
 
 def _of_saving(what: Lasting, now: Counters) -> str:
     fork = f"; the fork stopped it for {duration(int(what.details['fork_ns']))}" if "fork_ns" in what.details else ""
-    return f"was saving to disk ({now.saving}) {what.when}{fork}"
+    return f"was saving to disk ({now.saving}) between {clock(what.began_s)[:8]} and {clock(what.last_s)}{fork}"
 
 
 def _of_evictions(what: Lasting, now: Counters) -> str:
     words = f"evicted {plural(what.number, 'item')} {what.when}, with {size(now.bytes)} of {size(now.max_bytes)} used"
-    return words + (f", nearly all of up to {what.details['slab']}" if what.details.get("slab") else "")
+    return words + (f", nearly all of up to {what.details['slab']}" if "slab" in what.details else "")
 
 
 def _slab(before: Counters, now: Counters) -> Mapping[str, str]:
@@ -171,4 +171,4 @@ def _slab(before: Counters, now: Counters) -> Mapping[str, str]:
     added = {name: number - before.slabs.get(name, 0) for name, number in now.slabs.items()}
     most = max(added, key=lambda name: added[name], default="")
     is_one = most and added[most] >= _NEARLY_ALL * sum(added.values()) and now.bytes < _FULL * now.max_bytes
-    return {"slab": most if is_one else ""}
+    return {"slab": most} if is_one else {}

@@ -13,6 +13,7 @@ from ..address import Address
 from .counters import Counters
 from .explain import TIMEOUT_S, of_socket
 
+NAME = "walltime-collector"
 OPTIONS = ("socket", "ca")
 _OTHERS = ("total_error_replies", "aof_delayed_fsync", "total_eviction_exceeded_time", "evicted_clients")
 _FLUSHES = ("cmdstat_flushall", "cmdstat_flushdb")
@@ -34,7 +35,7 @@ def connect(address: Address) -> Connection:
         socket_connect_timeout=TIMEOUT_S,
         socket_timeout=TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
-        client_name="walltime",
+        client_name=NAME,
         single_connection_client=True,
     )
 

@@ -12,7 +12,7 @@ from ..events import TABLE, event_row
 from ..look import Look
 from ..writer import Row
 from .happened import clock
-from .redis import Connection
+from .redis import NAME, Connection
 
 _MOST = 128
 """As many as the server keeps by default."""
@@ -38,13 +38,12 @@ class SlowCommands(Look[Connection]):
 
     def look(self, connection: Connection) -> None:
         """See Look."""
-        last, found = self._last, defaultdict[str, list[tuple[float, float]]](list)
-        for each in connection.slowlog_get(_MOST):
-            if int(each["id"]) > self._last:
+        entries, found = connection.slowlog_get(_MOST), defaultdict[str, list[tuple[float, float]]](list)
+        for each in entries:
+            if int(each["id"]) > self._last and each.get("client_name") != NAME:
                 name = each["command"].split(b" ", 1)[0].decode("ascii", "replace").upper()[:30]
                 found[name].append((float(each["start_time"]), each["duration"] / 1e6))
-                last = max(last, int(each["id"]))
-        self._last = last
+        self._last = max((int(each["id"]) for each in entries), default=self._last)
         self.writer.add(TABLE, [self._row(name, ran) for name, ran in found.items()])
 
     def _row(self, name: str, ran: Sequence[tuple[float, float]]) -> Row:

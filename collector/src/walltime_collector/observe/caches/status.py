@@ -14,10 +14,15 @@ from .happened import Happened
 Connection = TypeVar("Connection")
 
 
+_SHARE = 0.3
+"""See Look.share: what is asked costs less than 0.5 ms; the rest of the time, the server does something else."""
+
+
 class Ping(Look[Connection]):
     """How long the server lets the shortest question wait: short pauses are between two looks at the counters."""
 
     every_s = 0.2
+    share = _SHARE
 
     def __init__(self, name: str, writer: Writer, ping: Callable[[Connection], None]) -> None:
         super().__init__(name, writer)
@@ -40,6 +45,8 @@ class CacheStatus(Look[Connection]):
         read: Asks for them.
         last_start_s: When the server had started that the last stored row is of, Unix seconds; None: there is none.
     """
+
+    share = _SHARE
 
     def __init__(
         self,

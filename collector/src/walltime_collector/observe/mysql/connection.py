@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -14,9 +14,11 @@ from ...errors import SettingsRefused
 from ..address import Address
 
 if TYPE_CHECKING:
-    _Connection = pymysql.connections.Connection[Cursor]
+    _Base = pymysql.connections.Connection[Cursor]
 else:
-    _Connection = pymysql.connections.Connection
+    _Base = pymysql.connections.Connection
+
+Connection: TypeAlias = "pymysql.connections.Connection[Cursor]"
 
 OPTIONS: Final = ("tls", "ca", "cert", "key", "socket")
 _TLS: Final = ("off", "preferred", "required", "verify_ca", "verify")
@@ -45,7 +47,7 @@ _MEANINGS: Final = {
 }
 
 
-class Connection(_Connection):
+class Counting(_Base):
     """A connection of the collector, which counts what it sends."""
 
     statements = 1  # SET NAMES, when it connects
@@ -56,7 +58,7 @@ class Connection(_Connection):
         return super().query(sql, unbuffered)
 
 
-def connect(address: Address) -> Connection:
+def connect(address: Address) -> Counting:
     """
     Connect with limits of time, for reading only; nothing that is asked waits for a lock.
 
@@ -65,7 +67,7 @@ def connect(address: Address) -> Connection:
     """
     options = address.options
     context = _context(address)
-    connection = Connection(
+    connection = Counting(
         host=address.host or "localhost",
         port=address.port,
         user=address.user or "walltime",
@@ -137,7 +139,7 @@ def explain(error: Exception) -> str:
     if isinstance(cause, socket.gaierror):
         return "the name of its host is unknown here: check the address"
     if isinstance(cause, ConnectionRefusedError | FileNotFoundError):
-        return "nothing listens at its address: check that the server runs, and the port or socket"
+        return "connection refused: check that the server runs, and the port or the socket of its address"
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {CONNECT_S} s: check the address and the firewall"
     if isinstance(cause, OSError):
@@ -145,6 +147,8 @@ def explain(error: Exception) -> str:
     if not isinstance(error, pymysql.MySQLError):
         return ""
     code: Any = error.args[0] if error.args else 0
+    if not isinstance(code, int):
+        return "what answers there speaks another protocol, and is no MySQL server: check the address"
     if code == CR.CR_SERVER_LOST and "timed out" in str(error):
         return f"it did not answer within {ANSWER_S} s"
     if code in _MEANINGS:

@@ -118,20 +118,20 @@ const charts = (() => {
     u.ctx.restore();
   }
 
-  // The incidents that the page lists, in the time of a chart; the last one lasts until its end.
+  // The incidents and the events of servers that the page lists, in the time of a chart; what is open lasts until its end.
   function incidents(u) {
     const { min, max } = u.scales.x;
-    const listed = [...document.querySelectorAll("#incidents li[data-start-s]")].map((item) => ({
+    const listed = [...document.querySelectorAll(".marked li[data-start-s]")].map((item) => ({
       from: Number(item.dataset.startS),
       to: item.dataset.endS ? Number(item.dataset.endS) : Infinity,
       state: item.querySelector(".state").classList[1],
       link: item.querySelector("a"),
       text: item.textContent.replace(/\s+/g, " ").trim(),
     }));
-    return listed.filter(({ from, to }) => from < max && to > min).map((each) => ({ ...each, from: Math.max(each.from, min), to: Math.min(each.to, max) }));
+    return listed.filter(({ from, to }) => from < max && to >= min).map((each) => ({ ...each, from: Math.max(each.from, min), to: Math.min(each.to, max) }));
   }
 
-  const STATES = { critical: "--bad", warning: "--warn", ended: "--dim" };
+  const STATES = { critical: "--bad", warning: "--warn", ended: "--dim", event: "--focus" };
 
   function band(u) {
     u.ctx.save();
@@ -151,10 +151,10 @@ const charts = (() => {
 
   // A link at the beginning of each, for the mouse: the list has the same links for the keyboard and screen readers.
   function flag(u) {
-    const known = new Map([...u.over.querySelectorAll(".flag")].map((each) => [each.pathname, each]));
+    const known = new Map([...u.over.querySelectorAll(".flag")].map((each) => [each.title, each]));
     let free = 0;
     for (const { from, state, link, text } of incidents(u).sort((left, right) => left.from - right.from)) {
-      let mark = known.get(link.pathname);
+      let mark = known.get(text);
       if (!mark) {
         mark = document.createElement("a");
         mark.href = link.href;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ...errors import BadParameter
@@ -9,12 +10,17 @@ from ...format import since_s
 from ...query.incidents.answer import Incident, Incidents
 from ...query.incidents.stored import incident as stored_incident
 from ...query.incidents.stored import incidents as stored_incidents
+from ...query.observed import names
+from ...query.observed.events import ServerEvent
+from ...query.observed.events import events as happened
 from ...query.windows import Window
 from ..request import PageRequest
 
 PARAMS = {"since": "7d"}
 _MOST = 200
 _MOST_MARKS = 20
+_MARKED = ("restarted", "replaced", "flushed", "failover", "evicting", "connection_limit", "plan_changed")
+"""What is rare, and changes what all feel."""
 _AROUND_NS = 3600 * 1_000_000_000
 
 
@@ -40,6 +46,22 @@ def marks(request: PageRequest) -> tuple[Incident, ...]:
     """What the charts mark: the incidents of their time, the open ones first, then the newest."""
     filters, window, most = request.scope.filters, request.scope.window, _MOST_MARKS
     return stored_incidents(request.engine, window, service=filters.service, kind=filters.kind, limit=most).incidents
+
+
+def events(request: PageRequest, addresses: Collection[str] | None = None) -> tuple[ServerEvent, ...]:
+    """
+    What the charts mark as well: what happened on databases and caches in their time, the newest first.
+
+    Args:
+        addresses: Of these servers alone, as the bills name them; None: of all.
+    """
+    engine, window = request.engine, request.scope.window
+    found = happened(engine, window, events=_MARKED)[::-1]
+    if addresses is not None and found:
+        known = names.servers(engine, window)
+        servers = {names.meant(each, known) for each in addresses}
+        found = tuple(each for each in found if each.server in servers)
+    return found[:_MOST_MARKS]
 
 
 def all_incidents(request: PageRequest) -> IncidentsPage:

@@ -14,6 +14,7 @@ from ...query.answers import Target
 from ...query.digest.answer import DigestedStatement
 from ...query.digest.rank import statements
 from ...query.incidents.answer import Incident
+from ...query.observed.events import ServerEvent
 from ...query.profile.answer import Profile
 from ...query.profile.profile import KindBill, split
 from ...query.scope import Scope
@@ -28,7 +29,7 @@ from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
 from ..drawing.waterfall import Waterfall, waterfall
 from ..request import PageRequest
-from .incidents import marks
+from .incidents import events, marks
 
 PARAMS = {"slowest": "", "when": "", "part": ""}
 """
@@ -74,6 +75,8 @@ class Kind:
     """One in so many transactions was read for the charts; the numbers are estimates."""
     incidents: tuple[Incident, ...] = ()
     """Of this kind, in the time; the open ones first."""
+    events: tuple[ServerEvent, ...] = ()
+    """On the databases and caches that it calls."""
 
 
 def kind(request: PageRequest) -> Kind:
@@ -103,12 +106,13 @@ def kind(request: PageRequest) -> Kind:
         known = distribution(engine, scope)
         if not known.cells:
             _check_it_exists(request, scope)
-        by_target = None if is_explained else threads.submit(targets, engine, scope)
+        by_target = threads.submit(targets, engine, scope)
         by_statement = None if is_explained else threads.submit(statements, engine, scope)
         longest = slowest(engine, selected, _MOST_EXAMPLES)
         steps = charting.result()
         profiling = None if is_explained else threads.submit(_profile, engine, scope, steps)
         whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
+        of_targets = by_target.result()
         numbers = counting.result() if counting else whole
         usual = typical(engine, selected, numbers, _MOST_EXAMPLES)
     return Kind(
@@ -120,13 +124,14 @@ def kind(request: PageRequest) -> Kind:
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
         heat_map=heat_map(known, whole),
         outlier=(outlier_over_time(steps) if known.is_estimated else outlier(known)) if is_whole else None,
-        targets=by_target.result() if by_target else (),
+        targets=() if is_explained else of_targets,
         statements=by_statement.result() if by_statement else (),
         profile=profiling.result() if profiling else None,
         slowest=longest,
         typical=usual,
         one_in=scope.one_in,
         incidents=marking.result(),
+        events=events(request, {each.address for each in of_targets}),
     )
 
 

@@ -9,12 +9,13 @@ from ...http.parameters import limit, one_of
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.incidents.answer import Incident
+from ...query.observed.events import ServerEvent
 from ...query.scoped.outlier import Outlier, outlier_over_time
 from ...query.timeline import Timeline, timeline
 from ...query.top import top_of
 from ..charts import Chart, by_component, failures, percentiles, rate
 from ..request import PageRequest
-from .incidents import marks
+from .incidents import events, marks
 
 PARAMS = {"by": "total", "limit": "50", "show": "mean"}
 """`by` is one of RANKINGS; `limit`, of the kinds; `show` is `mean` (of a transaction) or `total` (of each second)."""
@@ -39,6 +40,8 @@ class Overview:
     """A shorter time that has everything the charts show; empty when it fills a quarter of them or more."""
     incidents: tuple[Incident, ...]
     """That were open in the time; the open ones first."""
+    events: tuple[ServerEvent, ...]
+    """On databases and caches, in the time."""
 
 
 def overview(request: PageRequest) -> Overview:
@@ -58,7 +61,7 @@ def overview(request: PageRequest) -> Overview:
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
     outlier = outlier_over_time(steps) if request.during is None and not seen else None
     shorter = _shorter(request, steps)
-    return Overview(is_first_start, charts, top, outlier, request.scope.one_in, shorter, seen)
+    return Overview(is_first_start, charts, top, outlier, request.scope.one_in, shorter, seen, events(request))
 
 
 def _shorter(request: PageRequest, steps: Timeline) -> str:

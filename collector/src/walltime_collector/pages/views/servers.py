@@ -8,13 +8,14 @@ from typing import Literal
 
 from ...query.components import Sums, family
 from ...query.incidents.answer import Incident
+from ...query.observed.events import ServerEvent
 from ...query.scope import Steps
 from ...query.servers.answer import Moment, Server, ServerDetail, Servers, ratio
 from ...query.servers.rank import server, servers
 from ...query.windows import Window
 from ..charts import Chart, Series, Unit
 from ..request import PageRequest
-from .incidents import marks
+from .incidents import events, marks
 
 _MOST_SERIES = 12
 _MOST_MOMENTS = 6
@@ -87,6 +88,8 @@ class ServerPage:
     one_in: int
     incidents: tuple[Incident, ...]
     """Of the kinds that call it, in the time; the open ones first."""
+    events: tuple[ServerEvent, ...]
+    """That happened on it."""
 
 
 def all_servers(request: PageRequest) -> ServersPage:
@@ -142,7 +145,9 @@ def one_server(request: PageRequest) -> ServerPage:
     passed_s = sum(_seconds(request, detail.steps, [detail.server, *detail.others], request.selected.window))
     users = {(each.service, each.name) for each in detail.users}
     of_users = tuple(each for each in marks(request) if (each.service, each.name) in users)
-    return ServerPage(tuple(charts), whole.moments, detail, passed_s, request.scope.one_in, of_users)
+    return ServerPage(
+        tuple(charts), whole.moments, detail, passed_s, request.scope.one_in, of_users, events(request, [address])
+    )
 
 
 def _seconds(request: PageRequest, steps: Steps, known: Sequence[Server], window: Window) -> list[float]:

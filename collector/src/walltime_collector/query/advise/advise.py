@@ -30,6 +30,7 @@ from .dismissed import dismissals
 from .locks import row_locks
 from .new_statements import new_statements
 from .observed import Key, Observed, observe
+from .plans import changed_plans
 from .sequence import sequential_calls
 from .statements import n_plus_one, rows_examined
 from .waiting import mostly_other, queue
@@ -46,6 +47,7 @@ FINDERS: Sequence[Finder] = (
     mostly_other,
     queue,
     new_statements,
+    changed_plans,
 )
 _THREADS = QUERY_CONNECTIONS - 1
 _SPARE = 5

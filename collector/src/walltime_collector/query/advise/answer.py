@@ -18,6 +18,7 @@ Category = Literal[
     "mostly_other",
     "queue",
     "new_statement",
+    "changed_plan",
 ]
 
 
@@ -149,7 +150,9 @@ LEAST_OTHER_NS = 10_000_000
 LEAST_QUEUE_SHARE = 0.1
 LEAST_QUEUE_NS = 10_000_000
 NEW_DAYS = 7
-"""A version is new for so long."""
+"""A version is new for so long, and so is a plan."""
+LEAST_PLAN_SLOWER = 1.25
+"""A call after the change of a plan, as a multiple of one before."""
 
 THRESHOLDS: Mapping[str, str] = {
     "all": f"at least {LEAST_TRANSACTIONS} transactions of the kind, of whose time the change saves at least 5 % and"
@@ -171,5 +174,7 @@ THRESHOLDS: Mapping[str, str] = {
     " `view` and `middleware`",
     "new_statement": f"first sent by a version that was first seen in the last {NEW_DAYS} days, and by none of the"
     " transactions of earlier versions, beyond chance",
+    "changed_plan": f"its plan changed in the last {NEW_DAYS} days, and in a typical minute of the hour after it a call"
+    " takes 25 % longer than in the hour before",
     "queue": "half of the transactions wait at least 10 ms, and 10 % of queue time and duration together",
 }

@@ -102,6 +102,37 @@ class Day:
 
 
 @dataclass(frozen=True)
+class PlanLine:
+    """A step of a plan: a table and how it is read, or an operation on the deeper steps below it."""
+
+    depth: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that a server chose for the statement, without values."""
+
+    server: str
+    database: str
+    plan_id: str
+    """16 hexadecimal digits: the same tables, read in the same way and order."""
+    first_seen: str
+    last_seen: str
+    summary: str
+    lines: tuple[PlanLine, ...]
+    changed: str
+    """What differs from the plan that was first seen before it: `index `category_id` → full scan`; empty: none was."""
+
+
+@dataclass(frozen=True)
+class AskedPlan:
+    """A plan that the server has now."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True)
 class StatementHistory:
     """One statement over all time for which sums are kept."""
 
@@ -113,6 +144,8 @@ class StatementHistory:
     """The latest first."""
     days: tuple[Day, ...]
     """Those with a call, in their order."""
+    plans: tuple[Plan, ...] = ()
+    """Of each server, the one that was first seen last comes first."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ..answers import from_row
 from ..queries import Row, run
 from .answer import Day, SentBy, StatementHistory
 from .new_since import new_since
+from .plans import plans
 
 _S = 1_000_000_000
 _MAX_VARIANTS = 10_000
@@ -49,6 +50,7 @@ def history(engine: Engine, number: int, texts: Sequence[str]) -> StatementHisto
         new_since(sent, whole),
         _versions(sent)[:_MAX_VERSIONS],
         tuple(days[day_s] for day_s in sorted(days)),
+        plans(engine, number),
     )
 
 

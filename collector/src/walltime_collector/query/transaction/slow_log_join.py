@@ -45,9 +45,10 @@ def join_statements(
             same = [statements[at] for at in places]
             first = max(places, key=lambda at: statements[at].time_ns)
             calls, client_ns = sum(each.calls for each in same), sum(each.time_ns for each in same)
-            server = _server_side(matches, calls=calls, client_ns=client_ns, statements=len(same))
+            server = _server_side(_read_once(matches, calls), calls=calls, client_ns=client_ns, statements=len(same))
             joined[first] = replace(statements[first], server=server)
-    return tuple(joined), tuple(Logged(str(rest[0]["sample"]), _server_side(rest)) for rest in logged.values())
+    alone = [_read_once(rest, 0) for rest in logged.values()]
+    return tuple(joined), tuple(Logged(str(rest[0]["sample"]), _server_side(rest)) for rest in alone)
 
 
 def join_calls(
@@ -65,15 +66,23 @@ def join_calls(
         started_ns: Of the transaction; the offsets of the calls begin there.
     """
     logged = _grouped(entries, _fingerprint)
-    on_connections = _grouped(untagged, lambda entry: (entry["connection_id"], _fingerprint(entry)))
+    on_connections = _grouped(untagged, lambda entry: int(entry["connection_id"]))
 
-    def at_their_time(key: tuple[int, str], same: Sequence[Call]) -> list[Row]:
+    def with_comment(key: str, same: Sequence[Call]) -> Sequence[Row]:
+        return _read_once(logged.get(key, []), len(same))
+
+    def at_their_time(key: tuple[int, str], same: Sequence[Call]) -> Sequence[Row]:
+        connection_id, fingerprint = key
         first_ns = started_ns + same[0].offset_ns - _LOGGED_IN_SECONDS_NS
         last_ns = started_ns + same[-1].offset_ns + same[-1].duration_ns + _LOGGED_IN_SECONDS_NS
-        matches = [entry for entry in on_connections.get(key, ()) if first_ns <= entry["started_ns"] <= last_ns]
+        matches = [
+            entry
+            for entry in on_connections.get(connection_id, ())
+            if first_ns <= entry["started_ns"] <= last_ns and _may_be_of(entry, fingerprint)
+        ]
         return matches if len({entry["server"] for entry in matches}) == 1 else []
 
-    joined = _join_one_by_one(calls, lambda call: of_template(call.text), lambda key, _: logged.get(key, []))
+    joined = _join_one_by_one(calls, lambda call: of_template(call.text), with_comment)
     return _join_one_by_one(
         joined,
         lambda call: (call.connection_id, of_template(call.text)) if call.connection_id else None,
@@ -116,6 +125,19 @@ def _fingerprint(entry: Row) -> str:
     return str(entry["fingerprint"])
 
 
+def _may_be_of(entry: Row, fingerprint: str) -> bool:
+    """Whether it is an entry of these statements; of one that is cut, only their beginning is there."""
+    logged = _fingerprint(entry)
+    return fingerprint.startswith(logged) if entry["is_cut"] else fingerprint == logged
+
+
+def _read_once(entries: Sequence[Row], calls: int) -> Sequence[Row]:
+    """Without those of a server's second name: with more entries than calls, its slow log and itself are both read."""
+    if len(entries) <= calls:
+        return entries
+    return max(_grouped(entries, lambda entry: str(entry["server"])).values(), key=len)
+
+
 def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, statements: int = 1) -> ServerSide:
     sums = {column: sum(entry[column] for entry in entries) for column in _SUMMED}
     return ServerSide(
@@ -124,6 +146,7 @@ def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, 
         entries=len(entries),
         calls=calls,
         statements=statements,
+        is_disk_divided=any(entry["is_disk_divided"] for entry in entries),
         rest_may_be=tuple(part for part, flag in _MEASURED.items() if not all(entry[flag] for entry in entries)),
         network_ns=client_ns - sums["query_ns"] if len(entries) == calls else None,
         errors=sum(entry["errno"] > 0 for entry in entries),

@@ -278,7 +278,7 @@ def server_times(side: ServerSide) -> str:
         (likely_ns, f"in the engine, most likely for {row}"),
         (max(side.locked_ns - row_ns - likely_ns, 0), "waited for other locks" if row_ns else "waited for locks"),
         (side.computing_ns, "on a CPU"),
-        (side.disk_ns, "for the disk"),
+        (side.disk_ns, "for the disk (about)" if side.is_disk_divided else "for the disk"),
     ]
     least_ns = max(side.query_ns * _MIN_SHARE, 1)
     parts = [f"{duration(ns)} {words}" for ns, words in sorted(known, reverse=True) if ns >= least_ns]

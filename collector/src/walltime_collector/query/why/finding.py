@@ -28,6 +28,9 @@ is slower by one factor. other_side: what the database or the cache itself says.
 changed at the same time, which proves nothing.
 """
 
+BECAUSE = "That is because "
+"""A sentence of the other side begins with it when it is the reason for the one before it."""
+
 
 @dataclass(frozen=True)
 class Evidence:

@@ -24,8 +24,11 @@ _FEWEST_S: Final = 0.25
 _MOST_S: Final = 5.0
 _HISTORY_S: Final = 0.5
 """Between two looks at the last statements of each connection, which are few."""
+_QUIET_S: Final = 30.0
+"""Between two writes of what was seen, while there are no statements but those of the looks."""
 _HELD_S: Final = 2.5
-"""An INSERT of one row costs as much as one of a thousand."""
+_HELD_PART: Final = 0.25
+"""So long, and so much of a ring, waits in memory: an INSERT of one row costs as much as one of a thousand."""
 _MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 """While the engine is away. Beyond it nothing is read, and what is overwritten meanwhile is counted."""
 _STRETCH_S: Final = 60.0
@@ -63,7 +66,7 @@ class Statements(Look[Connection]):
         self._batches = Batches(root, name)
         self._seen = self._batches.seen
         self._reading: Reading | None = None
-        self._held, self._held_count, self._held_since_s = b"", 0, 0.0
+        self._held, self._held_count, self._written_s = b"", 0, 0.0
         self._counted, self._looked_at_s = 0, 0.0
         self._stretch_at_s, self._stretch_began_with = 0.0, 0
 
@@ -100,14 +103,17 @@ class Statements(Look[Connection]):
         found = self._reading.look(before)
         self._seen = found.seen
         if count := len(found.entries):
-            self._held_since_s = self._held_since_s if self._held_count else time.monotonic()
             self._held += encoded(found.entries, self.name, int(time.time()), "performance_schema")
             self._held_count += count
         if lost := found.seen.lost - before.lost:
             self._count_lost(lost)
         if self._reading.table == _LONG:
             self._pace(found.counted)
-        self._write()
+        # what is not written is read again after a crash, if it is still in the ring then
+        waits_s = time.monotonic() - self._written_s
+        is_much = self._held_count > self._reading.ring * _HELD_PART
+        if is_much or waits_s >= (_HELD_S if self._held_count else _QUIET_S):
+            self.write()
 
     def _pace(self, counted: int) -> None:
         """Come again when _FILL of the ring is new, if it goes on like this."""
@@ -117,14 +123,10 @@ class Statements(Look[Connection]):
             self.every_s = min(max(filled_s * _FILL, _FEWEST_S), _MOST_S)
         self._counted, self._looked_at_s = counted, now_s
 
-    def _write(self) -> None:
-        if not self._held_count or self._reading is None:
-            return
-        # what is not written is read again after a crash, if it is still in the ring then
-        is_enough = self._held_count > self._reading.ring / 4
-        if is_enough or time.monotonic() - self._held_since_s >= _HELD_S:
-            self._batches.write(self._seen, self._held, self._held_count)
-            self._held, self._held_count = b"", 0
+    def write(self) -> None:
+        """Make durable what was read and seen; raises OSError."""
+        self._batches.write(self._seen, self._held, self._held_count)
+        self._held, self._held_count, self._written_s = b"", 0, time.monotonic()
 
     def _count_lost(self, lost: int) -> None:
         self._health.add("statements_overwritten", lost)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from ....slowlog.entry import Entry
+from ....slowlog.rows import CUT
 from ....slowlog.statement import read_statement
 from ..capabilities import rows
-from ..connection import Connection
+from ..connection import Connection, Counting
 from ..thread_waits import Key, Ran, ThreadWaits, Waits
 from .seen import Mark, Seen
 
 Table = Literal["events_statements_history_long", "events_statements_history"]
 SUMMARY: Final = "events_statements_summary_global_by_event_name"
-_CUT: Final = b"..."
+_DOTS: Final = b"..."
 _MOST_CUT_BYTES: Final = 6
 """A text that is cut ends with the dots, and before them may lack bytes of a character."""
 _ADMINISTRATIVE: Final = "statement/com/"
@@ -139,7 +140,7 @@ class Reading:
     def look(self, seen: Seen) -> Found:
         """Read what is new."""
         start_ps, now_us, counted, nested = rows(self.connection, _MARK, [self.thread_id])[0]
-        own = self.connection.statements
+        own = self.connection.statements if isinstance(self.connection, Counting) else 0
         ring = map(Statement._make, rows(self.connection, self.statements, [seen.since_ps]))
         new = [each for each in ring if seen.is_new(each.thread_id, each.event_id)]
         before, self.threads = self.threads, self._threads()
@@ -152,13 +153,58 @@ class Reading:
         others = [each for each in new if each.thread_id not in own_threads]
         waits = self.waits.of(self.connection, [each.ran() for each in others])
         entries = [
-            replace(
-                _entry(each, known.get(each.thread_id, Thread()), waits.get(each.key), origin_us, self.most_text_bytes),
-                row_lock_ns=each.lock_ns if self.has_row_lock_time else 0,
-            )
-            for each in others
+            self._entry(each, known.get(each.thread_id, Thread()), waits.get(each.key), origin_us) for each in others
         ]
         return Found(entries, after, counted + nested)
+
+    def _entry(self, statement: Statement, thread: Thread, waits: Waits | None, origin_us: int) -> Entry:
+        """
+        The statement as a slow log's entry.
+
+        Args:
+            waits: None: unknown.
+            origin_us: Unix time at which the server's timer was 0.
+        """
+        flags = {
+            "is_full_scan": statement.select_scan or statement.no_index_used,
+            "is_full_join": statement.select_full_join,
+            "is_tmp_table": statement.created_tmp_tables,
+            "is_tmp_table_on_disk": statement.created_tmp_disk_tables,
+            "is_filesort": statement.sort_rows,
+            "is_filesort_on_disk": statement.sort_merge_passes,
+        }
+        counts = {
+            "Created_tmp_tables": statement.created_tmp_tables,
+            "Created_tmp_disk_tables": statement.created_tmp_disk_tables,
+            "Sort_rows": statement.sort_rows,
+            "Sort_merge_passes": statement.sort_merge_passes,
+        }
+        fields = {name: str(value) for name, value in counts.items() if value}
+        text, is_cut = _logged(statement.event_name, statement.sql_text, self.most_text_bytes)
+        if is_cut:
+            fields.update([CUT])
+        if waits:
+            fields["thread_waits"] = "divided" if waits.is_divided else "exact"
+        return Entry(
+            statement.query_ns,
+            origin_us + statement.timer_start // 1_000_000,
+            lock_ns=statement.lock_ns + (waits.metadata_ns if waits else 0),
+            row_lock_ns=statement.lock_ns if self.has_row_lock_time else 0,
+            io_wait_ns=waits.io_ns if waits else 0,
+            cpu_ns=statement.cpu_time // 1000,
+            rows_sent=statement.rows_sent,
+            rows_examined=statement.rows_examined,
+            rows_affected=statement.rows_affected,
+            database=statement.current_schema or "",
+            user=thread.user,
+            client_host=thread.host,
+            connection_id=thread.connection_id,
+            errno=statement.mysql_errno or 0,
+            flags=frozenset(name for name, value in flags.items() if value),
+            fields=fields,
+            position=statement.event_id,
+            read=read_statement(text if is_cut else text + b";"),
+        )
 
     def _is_mark(self, statement: Statement, start_ps: int) -> bool:
         return statement.thread_id == self.thread_id and statement.timer_start == start_ps
@@ -182,58 +228,11 @@ def reading(connection: Connection, table: Table) -> Reading:
     )
 
 
-def _entry(statement: Statement, thread: Thread, waits: Waits | None, origin_us: int, most_text_bytes: int) -> Entry:
-    """
-    The statement as a slow log's entry.
-
-    Args:
-        waits: None: unknown.
-        origin_us: Unix time at which the server's timer was 0.
-    """
-    flags = {
-        "Full_scan": statement.select_scan or statement.no_index_used,
-        "Full_join": statement.select_full_join,
-        "Tmp_table": statement.created_tmp_tables,
-        "Tmp_table_on_disk": statement.created_tmp_disk_tables,
-        "Filesort": statement.sort_rows,
-        "Filesort_on_disk": statement.sort_merge_passes,
-    }
-    counts = {
-        "Created_tmp_tables": statement.created_tmp_tables,
-        "Created_tmp_disk_tables": statement.created_tmp_disk_tables,
-        "Sort_rows": statement.sort_rows,
-        "Sort_merge_passes": statement.sort_merge_passes,
-    }
-    fields = {name: str(value) for name, value in counts.items() if value}
-    if waits:
-        fields["thread_waits"] = "1"
-    return Entry(
-        statement.query_ns,
-        origin_us + statement.timer_start // 1_000_000,
-        lock_ns=statement.lock_ns + (waits.metadata_ns if waits else 0),
-        io_wait_ns=waits.io_ns if waits else 0,
-        cpu_ns=statement.cpu_time // 1000,
-        rows_sent=statement.rows_sent,
-        rows_examined=statement.rows_examined,
-        rows_affected=statement.rows_affected,
-        database=statement.current_schema or "",
-        user=thread.user,
-        client_host=thread.host,
-        connection_id=thread.connection_id,
-        errno=statement.mysql_errno or 0,
-        flags=frozenset(name for name, value in flags.items() if value),
-        fields=fields,
-        position=statement.event_id,
-        read=read_statement(_logged(statement.event_name, statement.sql_text, most_text_bytes)),
-    )
-
-
-def _logged(event_name: str, text: bytes | None, most_text_bytes: int) -> bytes:
-    """The text as a slow log has it: with a semicolon behind it, unless it is cut."""
-    if event_name in _NAMED and (text or b"").lstrip()[:4].upper() not in (b"PREP", b"DEAL", b"DROP"):
-        text = _NAMED[event_name]
+def _logged(event_name: str, text: bytes | None, most_text_bytes: int) -> tuple[bytes, bool]:
+    """The text as a slow log has it, and whether its end is missing."""
+    if event_name in _NAMED and (text or b"").lstrip()[:4].upper() not in _NAMED_STARTS:
+        return _NAMED[event_name], False
     if text is None:
-        return event_name.removeprefix(_ADMINISTRATIVE).encode() + b";"
-    if text.endswith(_CUT) and len(text) > most_text_bytes - _MOST_CUT_BYTES:
-        return text.removesuffix(_CUT)
-    return text + b";"
+        return event_name.removeprefix(_ADMINISTRATIVE).encode(), False
+    is_cut = text.endswith(_DOTS) and len(text) > most_text_bytes - _MOST_CUT_BYTES
+    return text.removesuffix(_DOTS) if is_cut else text, is_cut

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from .....format import count, duration, ratio, size
-from ....queries import Row, run
+from ....queries import run
 from ....statistics import CHANCE
-from ....statistics.estimates import difference
+from ....statistics.blocks import Blocks, compare
+from ....statistics.estimates import BLOCKS, Sums
 from ...answer import Contribution, Cost
 from ...finding import Finding
 from ...reading import Reading
 from ..because import STEADY_HITS
 from .during import Asked, carried
 
-_FEWEST_BLOCKS = 2
 _NOTABLE = 0.3
 """Of the change that is to be explained."""
-_LEAST_NS = 300_000
-_MUCH = 2.0
+_LEAST_NS, _MUCH = 300_000, 2.0
 _FEWEST_LOOKUPS = 200
-_UNREAD = 0.9
+_UNREAD, _BURST = 0.9, 2.0
+_LEAST_RATE = 1.0
+_COLUMNS = ("seconds", "hits", "misses", "evictions", "unread_evictions", "ping_ns", "pings", "max_bytes")
+
+
+@dataclass(frozen=True)
+class Side:
+    """Sums of one server by column, for blocks of equal time."""
+
+    blocks: Mapping[str, Sums]
+
+    def sum(self, column: str) -> float:
+        """Over all blocks."""
+        return float(self.blocks[column].sum())
+
+    def per(self, column: str, of: str) -> float:
+        """The mean."""
+        return self.sum(column) / max(self.sum(of), 1e-9)
+
+    def tries(self, column: str, of: str) -> Blocks:
+        """For a test; a burst, as when a cache is filled, counts as two usual blocks."""
+        tries = self.blocks[of]
+        means = self.blocks[column] / np.maximum(tries, 1e-9)
+        return np.column_stack([tries, np.minimum(means, _BURST * np.median(means)) * tries])
 
 
 @dataclass(frozen=True)
@@ -29,38 +54,38 @@ class Status:
 
     reading: Reading
     server: str
-    usual: Row
-    slow: Row
+    usual: Side
+    slow: Side
 
     @property
     def is_of_one_window(self) -> bool:
+        """Then nothing can be compared."""
         return self.usual is self.slow
 
     def too_small(self) -> Finding | None:
-        """It evicts more than usual, or in one window so much that most misses follow, and items that were read."""
-        now, before, seconds = self.slow["evictions_per_s"], self.usual["evictions_per_s"], self.slow["seconds"]
-        more_misses = self.slow["misses"] / seconds
-        p_value = None
-        words = f"{self.server} evicts {count(now)} items a second"
-        if not self.is_of_one_window:
-            more_misses -= self.usual["misses"] / self.usual["seconds"]
-            p_value = self._p_value("evictions_per_s", "evictions_variance")
-            words += f" instead of {count(before)}" if before >= 0.5 else ""
-            now -= before
-        if now < 1 or now < _NOTABLE * more_misses or (p_value is not None and p_value >= CHANCE):
+        """It evicts more than usual, or in one window always: so many items that the additional misses can be them."""
+        now, before = (each.per("evictions", "seconds") for each in (self.slow, self.usual))
+        misses, usual_misses = (each.per("misses", "seconds") for each in (self.slow, self.usual))
+        words, p_value = f"{self.server} evicts {count(now)} items a second", None
+        if self.is_of_one_window:
+            before = usual_misses = 0.0
+        else:
+            words += f" instead of {count(before)}" if before >= _LEAST_RATE else ""
+            p_value = self._p_value("evictions", "seconds")
+        if now - before < max(_LEAST_RATE, _NOTABLE * (misses - usual_misses)) or (p_value or 0) >= CHANCE:
             return None
-        words += f": {size(self.slow['max_bytes'])} are too little"
-        if self.slow["unread_evictions"] >= _UNREAD * self.slow["evictions"]:
-            words = f"{words.partition(':')[0]}, nearly all of them never read: it is filled with what nobody reads"
-        return self._finding(words, p_value, "evictions_per_s", "misses", "seconds")
+        if self.slow.sum("unread_evictions") >= _UNREAD * self.slow.sum("evictions"):
+            words += ", nearly all of which were never read: it is filled with what nobody reads"
+        else:
+            words += f": {size(self.slow.blocks['max_bytes'].max())} are too little"
+        return self._finding(words, p_value, "evictions", "misses", "seconds")
 
     def as_ever(self, kind: Contribution) -> Finding | None:
         """The lookups of all others hit as usual, so it is not the cache that changed."""
         if self.is_of_one_window:
             return None
-        (usual_hits, usual_all), (hits, lookups) = (
-            _others(row, cost) for row, cost in ((self.usual, kind.usual), (self.slow, kind.slow))
-        )
+        usual_hits, usual_all = _others(self.usual, kind.usual)
+        hits, lookups = _others(self.slow, kind.slow)
         if min(usual_all, lookups) < _FEWEST_LOOKUPS or abs(hits / lookups - usual_hits / usual_all) >= STEADY_HITS:
             return None
         words = f"{self.server} hits as ever for all others ({ratio(hits, lookups)}): this kind asks for other keys"
@@ -68,25 +93,20 @@ class Status:
 
     def slow_itself(self, part: Contribution) -> Finding | None:
         """The collector waits longer for its answers too, by a good part of what the calls do."""
-        now_ns, before_ns = self.slow["ping_ns"], self.usual["ping_ns"]
-        if self.is_of_one_window or None in (now_ns, before_ns):
-            return None
+        now_ns, before_ns = (each.per("ping_ns", "pings") for each in (self.slow, self.usual))
         more_ns = (part.slow.per_call_ns or 0) - (part.usual.per_call_ns or 0)
-        p_value = self._p_value("ping_ns", "ping_variance")
         is_much = now_ns >= _MUCH * before_ns and now_ns - before_ns >= max(_LEAST_NS, _NOTABLE * more_ns)
-        if not is_much or p_value >= CHANCE:
+        if self.is_of_one_window or not is_much or (p_value := self._p_value("ping_ns", "pings")) >= CHANCE:
             return None
-        return self._finding(_slow(self.server, now_ns, before_ns), p_value, "ping_ns")
+        return self._finding(_slow(self.server, now_ns, before_ns), p_value, "ping_ns", "pings")
 
-    def _p_value(self, mean: str, variance: str) -> float:
-        usual, slow = ((row[mean], row[variance], row["blocks"]) for row in (self.usual, self.slow))
-        if min(usual[2], slow[2]) < _FEWEST_BLOCKS:
-            return 1.0
-        return difference(usual, slow).p_value
+    def _p_value(self, column: str, of: str) -> float:
+        tested = compare(self.usual.tries(column, of), self.slow.tries(column, of))
+        return 1.0 if tested.is_drift else tested.p_value
 
     def _finding(self, sentence: str, p_value: float | None, *columns: str) -> Finding:
-        rows = (self.slow,) if self.is_of_one_window else (self.usual, self.slow)
-        numbers = {f"{row['side']}_{name}": float(row[name]) for row in rows for name in columns}
+        sides = {"slow": self.slow} if self.is_of_one_window else {"usual": self.usual, "slow": self.slow}
+        numbers = {f"{name}_{column}": side.sum(column) for name, side in sides.items() for column in columns}
         evidence = self.reading.evidence("cache_status", numbers, server=self.server)
         return Finding("other_side", sentence, p_value=p_value, subject=self.server, evidence=evidence)
 
@@ -98,11 +118,14 @@ def read(reading: Reading, server: str) -> Status | None:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    rows = {
-        row["side"]: row for row in run(reading.engine, "why/evidence/cache_status", **reading.params, server=server)
+    rows = run(reading.engine, "why/cache_blocks", **reading.compared.parameters(), server=server, blocks=BLOCKS)
+    sides = {
+        is_slow: Side({name: np.array([row[name] for row in mine], float) for name in _COLUMNS})
+        for is_slow in (False, True)
+        if (mine := [row for row in rows if bool(row["is_slow"]) == is_slow])
     }
-    usual = rows.get("slow" if reading.compared.is_of_one_window else "usual")
-    return Status(reading, server, usual, rows["slow"]) if usual and "slow" in rows else None
+    usual = sides.get(reading.compared.is_of_one_window)
+    return Status(reading, server, usual, sides[True]) if usual and True in sides else None
 
 
 def slow_at_times(reading: Reading, server: str, asked: Asked) -> Finding | None:
@@ -112,7 +135,7 @@ def slow_at_times(reading: Reading, server: str, asked: Asked) -> Finding | None
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    rows = run(reading.engine, "why/slow_seconds", **reading.params, server=server)
+    rows = run(reading.engine, "why/slow_seconds", **reading.compared.parameters(), server=server)
     found = carried(reading, asked, [(row["start_ns"], row["end_ns"]) for row in rows])
     if not found:
         return None
@@ -122,12 +145,11 @@ def slow_at_times(reading: Reading, server: str, asked: Asked) -> Finding | None
 
 
 def _slow(server: str, now_ns: float, before_ns: float) -> str:
-    return f"{server} is slow itself: the collector waits {duration(now_ns)} for its shortest answer" + (
-        f" instead of {duration(before_ns)}"
-    )
+    waits = f"the collector waits {duration(now_ns)} for its shortest answer instead of {duration(before_ns)}"
+    return f"{server} is slow itself: {waits}"
 
 
-def _others(row: Row, mine: Cost) -> tuple[int, int]:
-    """Hits and lookups of all but this kind; its windows end a little later than its transactions."""
-    hits = max(row["hits"] - mine.hits, 0)
-    return hits, hits + max(row["misses"] - mine.misses, 0)
+def _others(side: Side, mine: Cost) -> tuple[int, int]:
+    """Hits and lookups of all but this kind."""
+    hits = max(round(side.sum("hits")) - mine.hits, 0)
+    return hits, hits + max(round(side.sum("misses")) - mine.misses, 0)

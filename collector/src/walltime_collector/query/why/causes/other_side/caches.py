@@ -9,7 +9,7 @@ from ....observed import names
 from ....observed.events import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
-from ...finding import Finding
+from ...finding import BECAUSE, Finding
 from ...reading import Reading
 from ..cause import Cause, fails_more
 from . import cache_status
@@ -107,7 +107,7 @@ def _stopped(reading: Reading, server: Server, status: cache_status.Status | Non
             found = carried(reading, server.asked, server.spans(event, 0))
             yield from _said(found, mine[-1].what if len(mine) == 1 else _times(mine))
     if slow_itself:
-        yield slow_itself
+        yield from _said(slow_itself, "")
 
 
 def _times(happened: Sequence[ServerEvent]) -> str:
@@ -117,5 +117,5 @@ def _times(happened: Sequence[ServerEvent]) -> str:
 
 def _said(found: Finding | None, sentence: str) -> Iterator[Finding]:
     if found:
-        words = found.sentence or sentence
+        words = found.sentence or f"{BECAUSE}{sentence}"
         yield replace(found, sentence=f"{words}.")

@@ -11,7 +11,7 @@ from ....names import shown
 from ....queries import Row, run
 from ....statistics import CHANCE
 from ....statistics.estimates import Estimate, ratio
-from ...finding import Finding
+from ...finding import BECAUSE, Finding
 from ...reading import Reading
 from ...wording import signed
 from ..cause import Cause
@@ -43,7 +43,7 @@ def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
     if p_value >= CHANCE or not holders:
         return []
     change = f"{duration(usual['wait_ns'])} → {duration(slow['wait_ns'])} a transaction"
-    sentence = f"It waits for locks: {change}, {signed(grew_ns)}; {_by(holders)}."
+    sentence = f"{BECAUSE}it waits for locks: {change}, {signed(grew_ns)}; {_by(holders)}."
     numbers = {f"{row['side']}_wait_ns": float(row["wait_ns"]) for row in both}
     evidence = reading.evidence("held", numbers, holders[0]["trace"])
     return [

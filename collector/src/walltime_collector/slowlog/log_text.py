@@ -32,7 +32,7 @@ _LONGEST_KEY: Final = 64
 _MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 
 
-class Source:
+class LogText:
     """
     An open log.
 

@@ -1,0 +1,218 @@
+"""A restarted, a too small, a slow and a saving cache: `why` says which it was, by what the cache says itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+import redis
+from shop.ask import iso
+from shop.services import Memcached
+
+from tests.collector.observe import visitors
+from tests.redis_server import RedisServer
+from tests.server_folder import server_folder
+from tests.servers import Collector, eventually, over_http
+
+VISITS, RATE = 240, 40.0
+KEYS, MANY_KEYS, ITEM_BYTES = 200, 2_500, 2_000
+OBSERVED_S = 4
+"""What servers say is stored every 3 s."""
+Server = Memcached | RedisServer
+SAYS: Final = {
+    "restarted": "was restarted at",
+    "too_small": "too little",
+    "slow": "is slow itself",
+    "saving": "was saving to disk",
+}
+
+
+@dataclass
+class Case:
+    """One cache, and what happens to it between the usual visits and the slow ones."""
+
+    what: str
+    server: Server
+    number: int
+    kind: str = field(init=False)
+    keys: int = field(init=False)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+    def __post_init__(self) -> None:
+        self.keys = MANY_KEYS if self.what == "restarted" else KEYS
+        self.kind = f"GET /{self.what}/{self.system}/{self.number}"
+
+    @property
+    def system(self) -> str:
+        return "redis" if isinstance(self.server, RedisServer) else "memcached"
+
+    def visits(self, seed: int) -> dict[str, Any]:
+        return {
+            "system": self.system, "port": self.server.port, "kind": self.kind, "visits": VISITS, "rate": RATE,
+            "prefix": "product", "keys": self.keys, "item_bytes": ITEM_BYTES, "seed": seed,
+        }  # fmt: skip
+
+    def fill(self) -> None:
+        """Store what is looked up."""
+        cache = visitors.cache_of(self.visits(0))
+        for key in range(self.keys):
+            cache.set(f"product:{key}", "x" * ITEM_BYTES)
+        cache.close()
+
+    def begin(self) -> None:
+        """Change something, perhaps for as long as the slow visits last."""
+        change: Callable[[], None] = getattr(self, f"_{self.what}")
+        change()
+
+    def end(self) -> None:
+        self.stopping.set()
+        if self.thread:
+            self.thread.join()
+
+    def _restarted(self) -> None:
+        self.server.kill()
+        self.server.start()
+
+    def _too_small(self) -> None:
+        """There are more products now, and no room for all."""
+        self.keys = MANY_KEYS
+        if isinstance(self.server, RedisServer):
+            with redis.Redis(port=self.server.port) as client:
+                client.config_set("maxmemory-policy", "allkeys-lru")
+                client.config_set("maxmemory", client.info("memory")["used_memory"] + KEYS * ITEM_BYTES)
+        self.fill()
+
+    def _slow(self) -> None:
+        def pause() -> None:
+            os.kill(self.server.pid, signal.SIGSTOP)
+            time.sleep(0.06)
+            os.kill(self.server.pid, signal.SIGCONT)
+
+        self._meanwhile(pause, 0.08)
+
+    def _saving(self) -> None:
+        def save() -> None:
+            with redis.Redis(port=self.server.port) as client:
+                client.save()
+
+        with redis.Redis(port=self.server.port) as client:
+            client.config_set("rdb-key-save-delay", 400)  # as a slow disk: the save takes 80 ms
+        self._meanwhile(save, 0.2)
+
+    def _meanwhile(self, act: Callable[[], None], every_s: float) -> None:
+        def repeat() -> None:
+            while not self.stopping.wait(every_s):
+                act()
+
+        self.thread = threading.Thread(target=repeat)
+        self.thread.start()
+
+
+class Lab:
+    """A collector that observes the caches of all cases, and the program whose transactions use them."""
+
+    def __init__(self, folder: Path, servers: Sequence[Server]) -> None:
+        named = {"redis": ",".join(each.address for each in servers if isinstance(each, RedisServer))}
+        named["memcached"] = ",".join(each.address for each in servers if isinstance(each, Memcached))
+        self._sent = 0
+        self.collector = Collector(folder / "collector", **named)
+        environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": self.collector.otlp_url.removesuffix("/v1/traces")}
+        self.program = subprocess.Popen(
+            [sys.executable, visitors.__file__],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def compare(self, cases: Sequence[Case]) -> dict[str, dict[str, Any]]:
+        """Answers of `why`, by kind."""
+        for each in cases:
+            each.fill()
+        usual = self._visits(cases, 1)
+        for each in cases:
+            each.begin()
+        time.sleep(1.5)  # what was done to begin is in another second
+        slow = self._visits(cases, 2)
+        for each in cases:
+            each.end()
+        self._sent += 2 * VISITS * len(cases)
+        eventually(lambda: self._is_stored(self._sent))
+        time.sleep(OBSERVED_S)
+        return {each.kind: self._why(each.kind, usual, slow) for each in cases}
+
+    def _visits(self, cases: Sequence[Case], seed: int) -> str:
+        assert self.program.stdin
+        assert self.program.stdout
+        began_ns = time.time_ns()
+        self.program.stdin.write(json.dumps([each.visits(seed) for each in cases]) + "\n")
+        self.program.stdin.flush()
+        assert self.program.stdout.readline() == "True\n"
+        return f"{iso(began_ns)}..{iso(time.time_ns())}"
+
+    def _why(self, kind: str, usual: str, slow: str) -> dict[str, Any]:
+        url = f"{self.collector.web_url}/api/why?kind={quote(kind, safe='')}&during={slow}&against={usual}"
+        answer: dict[str, Any] = over_http("GET", url).json()
+        return answer
+
+    def _is_stored(self, transactions: int) -> bool:
+        top = over_http("GET", f"{self.collector.web_url}/api/top?since=1d").json()
+        return bool(top["transactions"] == transactions)
+
+    def stop(self) -> None:
+        assert self.program.stdin
+        self.program.stdin.close()
+        self.program.wait()
+        assert self.program.stdout
+        self.program.stdout.close()
+        self.collector.stop()
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[tuple[Lab, list[Case]]]:
+    with server_folder() as folder:
+        servers: dict[str, list[Server]] = {
+            what: [
+                RedisServer(folder / f"redis-{what}").start(),
+                *(
+                    [Memcached(f"memcached-{what}", folder, memory_mb=2 if what == "too_small" else 64).start()]
+                    if what != "saving"
+                    else []
+                ),
+            ]
+            for what in SAYS
+        }
+        lab = Lab(folder, [each for all_of in servers.values() for each in all_of])
+        yield lab, [Case(what, each, 1) for what, all_of in servers.items() for each in all_of]
+        lab.stop()
+        for all_of in servers.values():
+            for each in all_of:
+                each.stop()
+
+
+def test_why_says_what_happened_to_a_cache(lab: tuple[Lab, list[Case]]) -> None:
+    answers = lab[0].compare(lab[1])
+    said = {kind: answer["sentences"] for kind, answer in answers.items()}
+    print(json.dumps(said, indent=1))
+    for q in (
+        "SELECT * FROM server_events FINAL ORDER BY server, at",
+        "SELECT at, server, evictions, misses, hits, max_bytes, bytes, items, others FROM cache_status WHERE server LIKE '%s' ORDER BY at"
+        % [c.server.address for c in lab[1] if c.what == "too_small"][0],
+    ):
+        for r in over_http("POST", f"{lab[0].collector.web_url}/api/sql", json={"sql": q}).json()["rows"]:
+            print(r)
+    for case in lab[1]:
+        named = [each for each in said[case.kind] if case.server.address in each and SAYS[case.what] in each]
+        assert named, said[case.kind]
