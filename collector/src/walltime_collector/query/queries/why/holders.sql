@@ -9,15 +9,15 @@ SELECT
     holder_object,
     sum(each_ns) AS waited_ns,
     count() AS waits,
-    countIf(idle_ns > 0) AS idle,
-    quantileExactIf(0.5)(idle_ns, idle_ns > 0) AS idle_ns,
+    countIf(each_idle_ns > 0) AS idle,
+    quantileExactIf(0.5)(each_idle_ns, each_idle_ns > 0) AS idle_ns,
     argMax(lower(hex(holder_trace)), each_ns) AS trace
 FROM transactions
 INNER JOIN
 (
     SELECT
         waits.trace_id AS waiting_trace, waits.span_id AS waiting_span, waited_ns AS each_ns, object AS holder_object,
-        holder_idle_ns AS idle_ns, holder_trace_id AS holder_trace,
+        holder_idle_ns AS each_idle_ns, holder_trace_id AS holder_trace,
         if(holders.kind_name = '', waits.holder_service, holders.kind_service) AS holder_service,
         if(holders.kind_name = '', waits.holder_route, holders.kind_name) AS holder_name
     FROM

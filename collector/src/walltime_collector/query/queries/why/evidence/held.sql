@@ -11,8 +11,8 @@ SELECT
     sum(weight) AS transactions,
     sum(weight * waits.waited_ns) / transactions AS wait_ns,
     countIf(waits.waited_ns > 0) AS waited,
-    sumMap([block], [weight]).2 AS block_weights,
-    sumMap([block], [weight * waits.waited_ns]).2 AS block_ns
+    sumForEach(arrayMap(each -> if(each = block, weight, 0), range(16))) AS block_weights,
+    sumForEach(arrayMap(each -> if(each = block, weight * waits.waited_ns, 0), range(16))) AS block_ns
 FROM transactions
 LEFT JOIN
 (
