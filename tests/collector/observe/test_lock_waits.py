@@ -60,7 +60,9 @@ def collector(database: MariaDB, folder: Path) -> Iterator[Collector]:
         yield running
 
 
-def happened(collector: Collector, database: MariaDB, scenario: str, turns: int) -> Sequence[dict[str, Any]]:
+def happened(
+    collector: Collector, database: MariaDB, scenario: str, turns: int, **environment: str
+) -> Sequence[dict[str, Any]]:
     """Run the application; what it knows of each wait."""
     done = subprocess.run(
         [
@@ -71,7 +73,7 @@ def happened(collector: Collector, database: MariaDB, scenario: str, turns: int)
             str(turns),
             json.dumps(database.account()),
         ],
-        env=os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
+        env=os.environ | environment | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
         capture_output=True,
         text=True,
         check=False,
@@ -168,8 +170,28 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     page = over_http("GET", f"{collector.web_url}/transactions/{told['waiter']}").text
     assert f"/transactions/{told['holder']}" in page
     assert "for a row of stock (PRIMARY 1) held by" in page
+    of_server = over_http("GET", f"{collector.web_url}/servers/mysql.query/{database.address}").text
+    assert f"/transactions/{told['holder']}" in of_server
 
 
 def test_nothing_secret_is_written(collector: Collector) -> None:
     for where, content in everything_written(collector):
         assert b"s3cret" not in content, where
+
+
+def test_without_performance_schema_show_finds_an_idle_holder_by_its_connection(folder: Path) -> None:
+    with MariaDB(folder / "bare", "bare") as bare:
+        settings = {"mysql": f"mysql://admin@{bare.address}", "mysql_password": bare.admin_password}
+        with Collector(folder / "data-bare", **settings) as collector:
+            eventually(lambda: said(collector)[bare.address][1])
+            assert "performance_schema=ON" in said(collector)[bare.address][1]
+            (told,) = happened(collector, bare, "idle", 1, OTEL_TRACES_SAMPLER_ARG="1")
+            ((_, holder, *_),) = waits_of(collector, [told])
+            assert not int(holder, 16)
+
+            def named() -> list[Any]:
+                answer = over_http("GET", f"{collector.web_url}/api/transactions/{told['waiter']}").json()
+                (bill,) = answer.get("transactions", ({"lock_waits": ()},))
+                return [(each["other_trace_id"], each["other_name"]) for each in bill["lock_waits"]]
+
+            eventually(lambda: named() == [(told["holder"], "POST /checkout")])

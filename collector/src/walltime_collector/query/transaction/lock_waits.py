@@ -10,6 +10,7 @@ from ...format import iso_time
 from ..answers import from_row
 from ..lock_waits import LockWait
 from ..queries import Row, run
+from .lock_holders import with_holders
 
 MAX_WAITS = 1_000
 _NONE = "0" * 32
@@ -23,7 +24,7 @@ def lock_waits(engine: Engine, trace_id: str) -> Mapping[str, Sequence[LockWait]
         EngineUnavailable: No answer.
     """
     found: dict[str, list[LockWait]] = defaultdict(list)
-    rows = run(engine, "show/lock_waits", trace_id=trace_id, limit=MAX_WAITS)
+    rows = with_holders(engine, run(engine, "show/lock_waits", trace_id=trace_id, limit=MAX_WAITS))
     for row in sorted(rows, key=lambda row: (row["started_ns"], row["connection_id"])):
         for is_holder, mine in enumerate(("waiter", "holder")):
             # of a deadlock each transaction has its own row, in which it waits
