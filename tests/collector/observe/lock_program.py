@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pymysql
@@ -24,7 +25,7 @@ HOLD_S = 0.5
 TABLES = (
     "DROP TABLE IF EXISTS stock",
     "CREATE TABLE stock (id INT PRIMARY KEY, sort VARCHAR(40), n INT, UNIQUE KEY (sort)) ENGINE=InnoDB",
-    "INSERT INTO stock VALUES (1, 's3cret-one', 0), (2, 's3cret-two', 0)",
+    "INSERT INTO stock VALUES (1, 's3cret-one', 0), (2, 's3cret-two', 0), (3, 's3cret-three', 0)",
 )
 account: dict[str, Any] = {}
 columns = itertools.count(1)
@@ -178,6 +179,26 @@ def deadlock() -> None:
     told(traces[1], traces[2], 0)
     told(traces[2], traces[1], 0)
     time.sleep(1.2)  # the server keeps the last one only, and is asked once a second
+
+
+def ring() -> None:
+    """Each of three waits for the next one; the first to wait in vain is rolled back, and the others go on."""
+    all_three = threading.Barrier(3)
+    traces: dict[int, str] = {}
+
+    def side(number: int) -> None:
+        with request(f"POST /move/{number}") as mine:
+            traces[number] = mine.trace
+            mine.run("UPDATE stock SET n = n + 1 WHERE id = %s", number)
+            all_three.wait()
+            time.sleep(0.05 * number)
+            with suppress(pymysql.err.OperationalError):
+                mine.run("UPDATE stock SET n = 8 WHERE id = %s", number % 3 + 1)
+            mine.connection.rollback()
+
+    together(*(partial(side, number) for number in (1, 2, 3)))
+    for number in (1, 2, 3):
+        told(traces[number], traces[number % 3 + 1], 0)
 
 
 def main() -> None:

@@ -135,11 +135,13 @@ class LockWaits(Look[Connection]):
 
     def _follow(self, connection: Connection, found: Sequence[Pair]) -> None:
         ids = {each for pair in found for each in (pair.waiter, pair.holder)} | {each[0] for each in self._waits}
+        asked_s = time.time()
         sessions = self._sessions.read(connection, ids)
         now_s = time.time()
         pairs = {(each.waiter, each.holder, each.lock.sort): each for each in found}
         for key, known in [*self._waits.items()]:
-            began_s = _began_s(sessions.get(key[0]), now_s)
+            # of the times between question and answer the first one: a late answer makes no new statement
+            began_s = _began_s(sessions.get(key[0]), asked_s)
             if key not in pairs or began_s > known.seen_s:
                 self._ended(self._waits.pop(key), sessions, now_s)
         before, self._unsure = self._unsure, set()
@@ -152,7 +154,7 @@ class LockWaits(Look[Connection]):
                     self._unsure.add(key)
                     continue
                 # at the look before it did not wait yet
-                started_s = max(_began_s(waiter, now_s), self._looked_s) or now_s
+                started_s = max(_began_s(waiter, asked_s), self._looked_s) or now_s
                 wait = self._waits[key] = _Wait(pair, waiter, holder, started_s, now_s)
             wait.pair, wait.waiter, wait.holder, wait.seen_s = pair, waiter, holder, now_s
             if now_s - wait.written_s >= _AGAIN_S:
