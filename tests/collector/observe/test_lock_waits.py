@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -222,6 +223,9 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     page = over_http("GET", f"{collector.web_url}/transactions/{told['waiter']}").text
     assert f"/transactions/{told['holder']}" in page
     assert "for a row of stock (PRIMARY 1) held by" in page
+    command = [Path(sys.executable).with_name("walltime"), "show", told["holder"], "--url", collector.web_url]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"held up 1 request for .* in all\n +for .*, with a row of stock \(PRIMARY 1\), idle in", printed)
     of_server = over_http("GET", f"{collector.web_url}/servers/mysql.query/{database.address}").text
     assert f"/transactions/{told['holder']}" in of_server
 

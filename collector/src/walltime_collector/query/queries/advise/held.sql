@@ -3,9 +3,11 @@
 WITH waits AS
 (
     SELECT * EXCEPT (started_at, service)
-    FROM lock_waits FINAL
-    WHERE started_at >= fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC')
-        AND sort != 'deadlock' AND trace_id != toFixedString('', 16) AND holder_trace_id != toFixedString('', 16)
+    FROM
+    (
+-- include _lock_waits.sql
+    )
+    WHERE sort != 'deadlock' AND trace_id != toFixedString('', 16) AND holder_trace_id != toFixedString('', 16)
         AND waited_ns >= {least_ns:UInt64}
     ORDER BY waited_ns DESC, trace_id
     LIMIT {limit:UInt32}

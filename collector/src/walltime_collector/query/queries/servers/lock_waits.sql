@@ -3,9 +3,11 @@ WITH
 waits AS
 (
     SELECT *
-    FROM lock_waits FINAL
-    WHERE server = {server:String} AND started_at >= fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC')
-        AND started_at < fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC')
+    FROM
+    (
+-- include _lock_waits.sql
+    )
+    WHERE server = {server:String}
     ORDER BY waited_ns DESC, started_at
     LIMIT {limit:UInt32}
 ),

@@ -23,10 +23,16 @@ INNER JOIN
     FROM
     (
         SELECT *
-        FROM lock_waits FINAL
+        FROM
+        (
+            SELECT *
+            FROM lock_waits
+            WHERE started_at >= fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC')
+                AND started_at < fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') + INTERVAL 1 HOUR
+            ORDER BY updated_at DESC, waited_ns DESC
+            LIMIT 1 BY server, started_at, connection_id, holder_connection_id
+        )
         WHERE sort != 'deadlock' AND trace_id != toFixedString('', 16)
-            AND lock_waits.started_at >= fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC')
-            AND lock_waits.started_at < fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') + INTERVAL 1 HOUR
         ORDER BY waited_ns DESC
         LIMIT {limit:UInt32}
     ) AS waits

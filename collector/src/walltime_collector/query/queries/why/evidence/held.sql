@@ -17,10 +17,16 @@ FROM transactions
 LEFT JOIN
 (
     SELECT trace_id AS waiting_trace, span_id AS waiting_span, toFloat64(sum(waited_ns)) AS waited_ns
-    FROM lock_waits FINAL
+    FROM
+    (
+        SELECT *
+        FROM lock_waits
+        WHERE started_at >= fromUnixTimestamp64Nano(least({slow_start_ns:Int64}, {usual_start_ns:Int64}), 'UTC')
+            AND started_at < fromUnixTimestamp64Nano(greatest({slow_end_ns:Int64}, {usual_end_ns:Int64}), 'UTC') + INTERVAL 1 HOUR
+        ORDER BY updated_at DESC, waited_ns DESC
+        LIMIT 1 BY server, started_at, connection_id, holder_connection_id
+    )
     WHERE sort != 'deadlock' AND trace_id != toFixedString('', 16)
-        AND lock_waits.started_at >= fromUnixTimestamp64Nano(least({slow_start_ns:Int64}, {usual_start_ns:Int64}), 'UTC')
-        AND lock_waits.started_at < fromUnixTimestamp64Nano(greatest({slow_end_ns:Int64}, {usual_end_ns:Int64}), 'UTC') + INTERVAL 1 HOUR
     GROUP BY trace_id, span_id
 ) AS waits ON transactions.trace_id = waits.waiting_trace AND transactions.span_id = waits.waiting_span
 WHERE is_compared
