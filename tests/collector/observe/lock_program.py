@@ -94,7 +94,9 @@ def pair(take: str, wait: str, *meanwhile: str) -> None:
 
 
 def told(waiter: str, holder: str, took_s: float) -> None:
-    print(json.dumps({"waiter": waiter, "holder": holder, "took_s": took_s}), flush=True)
+    # in one piece: others print at the same time
+    sys.stdout.write(json.dumps({"waiter": waiter, "holder": holder, "took_s": took_s}) + "\n")
+    sys.stdout.flush()
 
 
 def idle() -> None:

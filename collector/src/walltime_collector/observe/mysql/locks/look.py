@@ -29,6 +29,13 @@ _COST: Final = 20
 _LAST: Final = 5
 _MOST: Final = 500
 """Pairs at one time."""
+_ROWS: Final = "SELECT MAX(count) FROM information_schema.innodb_metrics WHERE name = 'lock_row_lock_current_waits'"
+_STATUS: Final = (
+    "SELECT variable_value FROM performance_schema.global_status WHERE variable_name = 'Innodb_row_lock_current_waits'"
+)
+# most looks end with one of these: they take the server 0.1 to 0.3 ms
+_INSTRUMENTED: Final = f"SELECT ({_STATUS}), ({metadata.WAITING})"
+_PROCESSES: Final = f"SELECT ({_ROWS}), ({metadata.WAITING_STATE})"
 _CONSUMERS: Final = """
 SELECT COUNT(*) FROM performance_schema.setup_consumers
 WHERE enabled = 'YES'
@@ -117,9 +124,10 @@ class LockWaits(Look[Connection]):
         """See Look."""
         began_s = time.time()
         found: list[Pair] = []
-        if rows(connection, row_locks.WAITING.format(counter=row_locks.COUNTER))[0][0]:
+        ((for_rows, for_metadata),) = rows(connection, _INSTRUMENTED if self._is_instrumented else _PROCESSES)
+        if int(for_rows):
             found += row_locks.pairs(connection, self._has)
-        if metadata.waiting(connection, is_instrumented=self._is_instrumented):
+        if for_metadata:
             found += (
                 metadata.pairs(connection)
                 if self._is_instrumented
@@ -205,7 +213,7 @@ def require_process(connection: Connection, has: Capabilities) -> None:
         Lacking: With what to do.
     """
     try:
-        rows(connection, row_locks.WAITING.format(counter=row_locks.COUNTER))
+        rows(connection, _ROWS)
     except pymysql.MySQLError as error:
         if not is_denied(error):
             raise
