@@ -59,7 +59,8 @@ def _with_holder(row: Row, said: Sequence[Row]) -> Row:
     found: dict[str, Any] = {
         "holder_trace": last["trace"],
         "holder_span": last["span"],
-        "holder_kind": [last["service"], last["name"]],
+        "holder_service": last["service"],
+        "holder_route": last["route"],
         "holder_statement": row["holder_statement"] or last["statement"],
     }
     return {**row, **found}

@@ -1,14 +1,14 @@
 -- Statements with a request id on these connections at this time: of the slow log, and kept calls. For holders of locks whose
 -- database does not show what an idle connection ran.
 SELECT
-    said.connection_id AS connection_id,
+    connection_id,
     server,
-    lower(hex(said.trace_id)) AS trace,
-    lower(hex(said.span_id)) AS span,
+    lower(hex(trace_id)) AS trace,
+    lower(hex(span_id)) AS span,
     ended_ns,
     statement,
-    if(names.name = '', said.service, names.service) AS service,
-    if(names.name = '', said.route, names.name) AS name
+    service,
+    route
 FROM
 (
     SELECT
@@ -27,14 +27,6 @@ FROM
     PREWHERE started_at >= fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC') AND started_at <= fromUnixTimestamp64Nano({until_ns:Int64}, 'UTC')
         AND component = 'mysql.query'
     WHERE toUInt64OrZero(attributes['walltime.mysql.connection_id']) IN {connections:Array(UInt64)}
-) AS said
-LEFT JOIN
-(
-    SELECT trace_id, span_id, toString(any(transactions.service)) AS service, toString(any(transactions.name)) AS name
-    FROM transactions
-    WHERE started_at >= fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC') - INTERVAL 1 HOUR
-        AND started_at <= fromUnixTimestamp64Nano({until_ns:Int64}, 'UTC')
-    GROUP BY trace_id, span_id
-) AS names ON names.trace_id = said.trace_id AND names.span_id = said.span_id
+)
 ORDER BY ended_ns DESC
 LIMIT {limit:UInt32}
