@@ -1,5 +1,5 @@
 """
-An instrumented application whose requests wait for each other's locks: `python -m … SCENARIO TURNS ACCOUNT`.
+An instrumented application whose requests wait for each other's locks: `python -m … SCENARIO,… TURNS ACCOUNT`.
 
 It prints what really happened, a line of JSON for each wait: the trace ids of who waited and who held, and how long the
 statement took. Values in its statements have `s3cret` in them.
@@ -29,6 +29,8 @@ TABLES = (
 )
 account: dict[str, Any] = {}
 columns = itertools.count(1)
+running: list[str] = []
+"""The scenarios so far."""
 
 
 class Request:
@@ -95,7 +97,7 @@ def pair(take: str, wait: str, *meanwhile: str) -> None:
 
 def told(waiter: str, holder: str, took_s: float) -> None:
     # in one piece: others print at the same time
-    sys.stdout.write(json.dumps({"waiter": waiter, "holder": holder, "took_s": took_s}) + "\n")
+    sys.stdout.write(json.dumps({"scenario": running[-1], "waiter": waiter, "holder": holder, "took_s": took_s}) + "\n")
     sys.stdout.flush()
 
 
@@ -204,15 +206,17 @@ def ring() -> None:
 
 
 def main() -> None:
-    scenario, turns, known = sys.argv[1:]
+    scenarios, turns, known = sys.argv[1:]
     account.update(json.loads(known))
     walltime.configure(service_name="shop")
     walltime.instrument()
     with pymysql.connect(**account, autocommit=True) as connection, connection.cursor() as cursor:
         for sql in TABLES:
             cursor.execute(sql)
-    for _ in range(int(turns)):
-        globals()[scenario]()
+    for scenario in scenarios.split(","):
+        for _ in range(int(turns)):
+            running.append(scenario)
+            globals()[scenario]()
     walltime.shutdown()
 
 

@@ -7,11 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pytest
 from shop.services import MariaDB
@@ -30,6 +31,7 @@ from tests.server_folder import server_folder
 from tests.servers import Collector, eventually, over_http
 from tests.slowness import stretched
 
+Told: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
 SCENARIOS = ("idle", "inserted", "working", "chain", "metadata", "table")
 WATCHING: Any = {
     "performance_schema": "ON",
@@ -42,7 +44,7 @@ WAITS = """
 SELECT
     lower(hex(trace_id)), lower(hex(holder_trace_id)), waited_ns / 1e9, sort, object, index_name, key,
     holder_idle_ns / 1e9, holder_running, statement, holder_statement, is_over, is_rolled_back
-FROM lock_waits FINAL
+FROM lock_waits FINAL ORDER BY started_at
 """
 
 
@@ -92,6 +94,13 @@ def happened(
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.fixture(scope="module")
+def of_today(collector: Collector, database: MariaDB) -> Told:
+    """Each scenario once, by one process."""
+    every = happened(collector, database, ",".join((*SCENARIOS, "deadlock", "ring")), 1)
+    return {name: [each for each in every if each["scenario"] == name] for name in (*SCENARIOS, "deadlock", "ring")}
+
+
 def waits_of(collector: Collector, told: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """The rows of these waits, as soon as all are stored to their end."""
     traces = {each["waiter"] for each in told}
@@ -108,8 +117,7 @@ def waits_of(collector: Collector, told: Sequence[dict[str, Any]]) -> list[list[
     return found()
 
 
-def check(collector: Collector, database: MariaDB, scenario: str, turns: int) -> list[list[Any]]:
-    told = happened(collector, database, scenario, turns)
+def check(collector: Collector, told: Sequence[dict[str, Any]]) -> list[list[Any]]:
     found = waits_of(collector, told)
     assert {(row[0], row[1]) for row in found} == {(each["waiter"], each["holder"]) for each in told}
     assert len(found) == len(told)
@@ -121,8 +129,8 @@ def check(collector: Collector, database: MariaDB, scenario: str, turns: int) ->
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_request_that_holds_the_lock_is_named(collector: Collector, database: MariaDB, scenario: str) -> None:
-    found = check(collector, database, scenario, 1)
+def test_the_request_that_holds_the_lock_is_named(collector: Collector, of_today: Told, scenario: str) -> None:
+    found = check(collector, of_today[scenario])
     sorts = {"metadata": "metadata", "table": "table"}
     assert {row[3] for row in found} == {sorts.get(scenario, "row")}
     assert {row[4] for row in found} == {"shop.stock"}
@@ -134,16 +142,15 @@ def test_the_request_that_holds_the_lock_is_named(collector: Collector, database
 @pytest.mark.nightly
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_holder_is_right_in_20_of_20(collector: Collector, database: MariaDB, scenario: str) -> None:
-    check(collector, database, scenario, 20)
+    check(collector, happened(collector, database, scenario, 20))
 
 
-def deadlocks(collector: Collector, database: MariaDB, turns: int) -> None:
-    told = happened(collector, database, "deadlock", turns)
+def deadlocks(collector: Collector, told: Sequence[dict[str, Any]]) -> None:
     found = [row for row in waits_of(collector, told) if row[3] == "deadlock"]  # the first one waited before
     assert sorted((row[0], row[1]) for row in found) == sorted((each["waiter"], each["holder"]) for each in told)
     assert {(row[3], row[4], row[5]) for row in found} == {("deadlock", "shop.stock", "PRIMARY")}
     assert {row[6] for row in found} == {"1", "2"}
-    assert [row[12] for row in found].count(True) == turns
+    assert [row[12] for row in found].count(True) == len(told) / 2
     assert all(row[9] == row[10] == "UPDATE stock SET n = ?, sort = sort WHERE id = ? AND sort <> ?" for row in found)
     events = rows(collector, "SELECT what, details['traces'] FROM server_events FINAL WHERE event = 'deadlock'")
     traces = {frozenset(str(each).split()) for _, each in events}
@@ -151,15 +158,14 @@ def deadlocks(collector: Collector, database: MariaDB, turns: int) -> None:
     assert any("POST /move/1" in str(what) and "(rolled back)" in str(what) for what, _ in events)
 
 
-def test_a_deadlock_names_both_requests(collector: Collector, database: MariaDB) -> None:
-    deadlocks(collector, database, 1)
+def test_a_deadlock_names_both_requests(collector: Collector, of_today: Told) -> None:
+    deadlocks(collector, of_today["deadlock"])
 
 
 def test_a_deadlock_of_three_is_a_ring_and_is_written_alike_after_a_restart(
-    collector: Collector, database: MariaDB
+    collector: Collector, database: MariaDB, of_today: Told
 ) -> None:
-    told = happened(collector, database, "ring", 1)
-    traces = {each["waiter"]: each["holder"] for each in told}
+    traces = {each["waiter"]: each["holder"] for each in of_today["ring"]}
 
     def found() -> list[list[Any]]:
         columns = "lower(hex(trace_id)), lower(hex(holder_trace_id)), connection_id, toString(started_at)"
@@ -200,11 +206,11 @@ def test_of_a_key_only_whole_numbers_are_kept(data: str | None, key: str) -> Non
 
 @pytest.mark.nightly
 def test_both_requests_are_right_in_20_of_20_deadlocks(collector: Collector, database: MariaDB) -> None:
-    deadlocks(collector, database, 20)
+    deadlocks(collector, happened(collector, database, "deadlock", 20))
 
 
-def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, database: MariaDB) -> None:
-    (told,) = happened(collector, database, "idle", 1)
+def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, of_today: Told) -> None:
+    (told,) = of_today["idle"]
     waits_of(collector, [told])
 
     def bill(trace: str) -> Any:
@@ -228,8 +234,10 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     assert re.search(r"held up 1 request for .* in all\n +for .*, with a row of stock \(PRIMARY 1\), idle in", printed)
 
 
-def test_the_page_of_the_server_lists_waits_with_their_holders(collector: Collector, database: MariaDB) -> None:
-    waits_of(collector, happened(collector, database, "idle", 1))
+def test_the_page_of_the_server_lists_waits_with_their_holders(
+    collector: Collector, database: MariaDB, of_today: Told
+) -> None:
+    waits_of(collector, of_today["idle"])
 
     def page() -> str:
         return over_http("GET", f"{collector.web_url}/servers/mysql.query/{database.address}").text
@@ -237,27 +245,36 @@ def test_the_page_of_the_server_lists_waits_with_their_holders(collector: Collec
     eventually(lambda: "who held the lock" in page() and ">POST /checkout</a>" in page(), 20)
 
 
-def test_nothing_secret_is_written(collector: Collector) -> None:
+def test_nothing_secret_is_written(collector: Collector, of_today: Told) -> None:
+    for told in of_today.values():
+        waits_of(collector, told)
     for where, content in everything_written(collector):
         assert b"s3cret" not in content, where
 
 
 def test_without_performance_schema_show_finds_an_idle_holder_by_its_connection(folder: Path) -> None:
     with MariaDB(folder / "bare", "bare") as bare:
+        with bare.admin() as admin, admin.cursor() as cursor:
+            cursor.execute("INSTALL SONAME 'metadata_lock_info'")
         settings = {"mysql": f"mysql://admin@{bare.address}", "mysql_password": bare.admin_password}
         with Collector(folder / "data-bare", **settings) as collector:
             eventually(lambda: said(collector).get(bare.address, ("", ""))[1])
             assert "performance_schema=ON" in said(collector)[bare.address][1]
-            (told,) = happened(collector, bare, "idle", 1, OTEL_TRACES_SAMPLER_ARG="1")
-            ((_, holder, *_),) = waits_of(collector, [told])
-            assert not int(holder, 16)
+            every = happened(collector, bare, "idle,metadata", 1, OTEL_TRACES_SAMPLER_ARG="1")
+            found = waits_of(collector, every)
+            assert [(row[1], row[3], row[4]) for row in found] == [
+                ("0" * 32, "row", "shop.stock"),
+                ("0" * 32, "metadata", "shop.stock"),
+            ]
 
-            def named() -> list[Any]:
+            def is_named(told: dict[str, Any]) -> bool:
                 answer = over_http("GET", f"{collector.web_url}/api/transactions/{told['waiter']}").json()
                 (bill,) = answer.get("transactions", ({"lock_waits": ()},))
-                return [(each["other_trace_id"], each["other_name"]) for each in bill["lock_waits"]]
+                named = [(each["other_trace_id"], each["other_name"]) for each in bill["lock_waits"]]
+                return named == [(told["holder"], "POST /checkout")]
 
-            eventually(lambda: named() == [(told["holder"], "POST /checkout")])
+            for told in every:
+                eventually(partial(is_named, told), 20)
 
 
 def test_what_the_account_may_not_do_is_said_with_the_grant(database: MariaDB) -> None:
