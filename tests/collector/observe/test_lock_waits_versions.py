@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shop.services import MariaDB
 
-from tests.collector.observe.test_lock_waits import SCENARIOS, WATCHING, check, deadlocks, happened
+from tests.collector.observe.lock_checks import SCENARIOS, WATCHING, check, deadlocks, happened
 from tests.server_folder import server_folder
 from tests.servers import Collector
 from tests.unpacked import MARIADB, preferred
