@@ -1,5 +1,5 @@
 """
-An instrumented application whose requests wait for each other's locks: `python -m … SCENARIO TURNS ACCOUNT`.
+An instrumented application whose requests wait for each other's locks: `python -m … SCENARIO,… TURNS ACCOUNT`.
 
 It prints what really happened, a line of JSON for each wait: the trace ids of who waited and who held, and how long the
 statement took. Values in its statements have `s3cret` in them.
@@ -13,7 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pymysql
@@ -24,10 +25,12 @@ HOLD_S = 0.5
 TABLES = (
     "DROP TABLE IF EXISTS stock",
     "CREATE TABLE stock (id INT PRIMARY KEY, sort VARCHAR(40), n INT, UNIQUE KEY (sort)) ENGINE=InnoDB",
-    "INSERT INTO stock VALUES (1, 's3cret-one', 0), (2, 's3cret-two', 0)",
+    "INSERT INTO stock VALUES (1, 's3cret-one', 0), (2, 's3cret-two', 0), (3, 's3cret-three', 0)",
 )
 account: dict[str, Any] = {}
 columns = itertools.count(1)
+running: list[str] = []
+"""The scenarios so far."""
 
 
 class Request:
@@ -93,7 +96,9 @@ def pair(take: str, wait: str, *meanwhile: str) -> None:
 
 
 def told(waiter: str, holder: str, took_s: float) -> None:
-    print(json.dumps({"waiter": waiter, "holder": holder, "took_s": took_s}), flush=True)
+    # in one piece: others print at the same time
+    sys.stdout.write(json.dumps({"scenario": running[-1], "waiter": waiter, "holder": holder, "took_s": took_s}) + "\n")
+    sys.stdout.flush()
 
 
 def idle() -> None:
@@ -170,10 +175,8 @@ def deadlock() -> None:
             mine.run("UPDATE stock SET n = n + 1 WHERE id = %s", mine_id)
             both.wait()
             time.sleep(0.02 * mine_id)
-            try:
+            with suppress(pymysql.err.OperationalError):  # one of the two is rolled back
                 mine.run("UPDATE stock SET n = 7, sort = sort WHERE id = %s AND sort <> 's3cret'", other_id)
-            except pymysql.err.OperationalError as error:
-                assert error.args[0] == 1213
             mine.connection.rollback()
 
     together(lambda: side(1, 2), lambda: side(2, 1))
@@ -182,16 +185,38 @@ def deadlock() -> None:
     time.sleep(1.2)  # the server keeps the last one only, and is asked once a second
 
 
+def ring() -> None:
+    """Each of three waits for the next one; the first to wait in vain is rolled back, and the others go on."""
+    all_three = threading.Barrier(3)
+    traces: dict[int, str] = {}
+
+    def side(number: int) -> None:
+        with request(f"POST /move/{number}") as mine:
+            traces[number] = mine.trace
+            mine.run("UPDATE stock SET n = n + 1 WHERE id = %s", number)
+            all_three.wait()
+            time.sleep(0.05 * number)
+            with suppress(pymysql.err.OperationalError):
+                mine.run("UPDATE stock SET n = 8 WHERE id = %s", number % 3 + 1)
+            mine.connection.rollback()
+
+    together(*(partial(side, number) for number in (1, 2, 3)))
+    for number in (1, 2, 3):
+        told(traces[number], traces[number % 3 + 1], 0)
+
+
 def main() -> None:
-    scenario, turns, known = sys.argv[1:]
+    scenarios, turns, known = sys.argv[1:]
     account.update(json.loads(known))
     walltime.configure(service_name="shop")
     walltime.instrument()
     with pymysql.connect(**account, autocommit=True) as connection, connection.cursor() as cursor:
         for sql in TABLES:
             cursor.execute(sql)
-    for _ in range(int(turns)):
-        globals()[scenario]()
+    for scenario in scenarios.split(","):
+        for _ in range(int(turns)):
+            running.append(scenario)
+            globals()[scenario]()
     walltime.shutdown()
 
 

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from shop.services import LOOPBACK, MariaDB
+from shop.services import MariaDB
+from walltime_collector.health.counters import Health
+from walltime_collector.observe.address import Address
+from walltime_collector.observe.look import Lacking
+from walltime_collector.observe.mysql.connection import connect
+from walltime_collector.observe.mysql.locks.deadlocks import Deadlocks
+from walltime_collector.observe.mysql.locks.look import LockWaits
+from walltime_collector.observe.mysql.locks.wait import key_of
+from walltime_collector.observe.writer import Row, Writer
 
+from tests.collector.observe.lock_checks import SCENARIOS, WATCHING, Told, check, deadlocks, happened, waits_of
 from tests.collector.observe.unreachable import everything_written, rows, said
 from tests.mysql_server import MysqlServer
 from tests.server_folder import server_folder
 from tests.servers import Collector, eventually, over_http
-from tests.slowness import stretched
-
-SCENARIOS = ("idle", "inserted", "working", "chain", "metadata", "table")
-WATCHING = {
-    "performance_schema": "ON",
-    "performance_schema_consumer_events_statements_current": "ON",
-    "performance_schema_consumer_events_statements_history": "ON",
-    "performance_schema_consumer_events_transactions_current": "ON",
-    "performance_schema_instrument": "wait/lock/metadata/sql/mdl=ON",
-}
-WAITS = """
-SELECT
-    lower(hex(trace_id)), lower(hex(holder_trace_id)), waited_ns / 1e9, sort, object, index_name, key, holder_idle_ns / 1e9,
-    holder_running, statement, holder_statement, is_over, is_rolled_back
-FROM lock_waits FINAL
-"""
 
 
 @pytest.fixture(scope="module")
@@ -59,52 +54,16 @@ def collector(database: MariaDB, folder: Path) -> Iterator[Collector]:
         yield running
 
 
-def happened(collector: Collector, database: MariaDB, scenario: str, turns: int) -> Sequence[dict[str, Any]]:
-    """Run the application; what it knows of each wait."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.collector.observe.lock_program",
-            scenario,
-            str(turns),
-            json.dumps(database.account()),
-        ],
-        env=os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def waits_of(collector: Collector, told: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """The rows of these waits, as soon as all are stored to their end."""
-    traces = {each["waiter"] for each in told}
-
-    def found() -> list[list[Any]]:
-        return [row for row in rows(collector, WAITS) if row[0] in traces]
-
-    eventually(lambda: len([row for row in found() if row[11]]) >= len(told))
-    return found()
-
-
-def check(collector: Collector, database: MariaDB, scenario: str, turns: int) -> list[list[Any]]:
-    told = happened(collector, database, scenario, turns)
-    found = waits_of(collector, told)
-    assert {(row[0], row[1]) for row in found} == {(each["waiter"], each["holder"]) for each in told}
-    assert len(found) == len(told)
-    took_s = {each["waiter"]: each["took_s"] for each in told}
-    for row in found:
-        # the statement did nothing but wait; its connection is closed behind it, so the end is between two looks
-        assert abs(took_s[row[0]] - row[2]) < stretched(0.3), row
-    return found
+@pytest.fixture(scope="module")
+def of_today(collector: Collector, database: MariaDB) -> Told:
+    """Each scenario once, by one process."""
+    every = happened(collector, database, ",".join((*SCENARIOS, "deadlock", "ring")), 1)
+    return {name: [each for each in every if each["scenario"] == name] for name in (*SCENARIOS, "deadlock", "ring")}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_request_that_holds_the_lock_is_named(collector: Collector, database: MariaDB, scenario: str) -> None:
-    found = check(collector, database, scenario, 1)
+def test_the_request_that_holds_the_lock_is_named(collector: Collector, of_today: Told, scenario: str) -> None:
+    found = check(collector, of_today[scenario])
     sorts = {"metadata": "metadata", "table": "table"}
     assert {row[3] for row in found} == {sorts.get(scenario, "row")}
     assert {row[4] for row in found} == {"shop.stock"}
@@ -116,39 +75,67 @@ def test_the_request_that_holds_the_lock_is_named(collector: Collector, database
 @pytest.mark.nightly
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_holder_is_right_in_20_of_20(collector: Collector, database: MariaDB, scenario: str) -> None:
-    check(collector, database, scenario, 20)
+    check(collector, happened(collector, database, scenario, 20))
 
 
-def deadlocks(collector: Collector, database: MariaDB, turns: int) -> None:
-    told = happened(collector, database, "deadlock", turns)
-    found = waits_of(collector, told)
-    assert sorted((row[0], row[1]) for row in found) == sorted((each["waiter"], each["holder"]) for each in told)
-    assert {(row[3], row[4], row[5]) for row in found} == {("deadlock", "shop.stock", "PRIMARY")}
-    assert {row[6] for row in found} == {"1", "2"}
-    assert [row[12] for row in found].count(True) == turns
-    assert all(row[9] == row[10] == "UPDATE stock SET n = ?, sort = sort WHERE id = ? AND sort <> ?" for row in found)
-    events = rows(collector, "SELECT what, details['traces'] FROM server_events FINAL WHERE event = 'deadlock'")
-    traces = {frozenset(str(each).split()) for _, each in events}
-    assert {frozenset((each["waiter"], each["holder"])) for each in told} <= traces
-    assert any("POST /move/1" in str(what) and "(rolled back)" in str(what) for what, _ in events)
+def test_a_deadlock_names_both_requests(collector: Collector, of_today: Told) -> None:
+    deadlocks(collector, of_today["deadlock"])
 
 
-def test_a_deadlock_names_both_requests(collector: Collector, database: MariaDB) -> None:
-    deadlocks(collector, database, 1)
+def test_a_deadlock_of_three_is_a_ring_and_is_written_alike_after_a_restart(
+    collector: Collector, database: MariaDB, of_today: Told
+) -> None:
+    traces = {each["waiter"]: each["holder"] for each in of_today["ring"]}
+
+    def found() -> list[list[Any]]:
+        columns = "lower(hex(trace_id)), lower(hex(holder_trace_id)), connection_id, toString(started_at)"
+        stored = rows(collector, f"SELECT {columns} FROM lock_waits FINAL WHERE sort = 'deadlock'")
+        return [row for row in stored if row[0] in traces]
+
+    eventually(lambda: len(found()) == 3)
+    assert {row[0]: row[1] for row in found()} == traces
+    again: list[Row] = []
+    look = Deadlocks(database.address, cast("Any", SimpleNamespace(add=lambda _, added: again.extend(added))))
+    with closing(connect(Address("", "mysql", "127.0.0.1", database.port, "admin", database.admin_password))) as link:
+        look.opened(link)
+        look.look(link)
+    same = [each for each in again if each.get("sort") == "deadlock"]
+    assert {(each["connection_id"], round(float(each["started_at"]) % 60, 3)) for each in same} == {
+        (row[2], float(row[3].rpartition(":")[2])) for row in found()
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ("21", "21"),
+        ("21, -4", "21, -4"),
+        ("'al@x.de', 22", "?, 22"),
+        ("'a, 55, b', 22", "?, 22"),
+        ("'it''s, 4', 7", "?, 7"),
+        ("'cut, 1234", "?"),
+        ("0x8000000000000015, 3", "?, 3"),
+        ("12.5", "?"),
+        ("supremum pseudo-record", "supremum pseudo-record"),
+        (None, ""),
+    ],
+)
+def test_of_a_key_only_whole_numbers_are_kept(data: str | None, key: str) -> None:
+    assert key_of(data) == key
 
 
 @pytest.mark.nightly
 def test_both_requests_are_right_in_20_of_20_deadlocks(collector: Collector, database: MariaDB) -> None:
-    deadlocks(collector, database, 20)
+    deadlocks(collector, happened(collector, database, "deadlock", 20))
 
 
-def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, database: MariaDB) -> None:
-    (told,) = happened(collector, database, "idle", 1)
+def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, of_today: Told) -> None:
+    (told,) = of_today["idle"]
     waits_of(collector, [told])
 
-    def bill(trace: str) -> dict[str, Any]:
-        shown: dict[str, Any] = over_http("GET", f"{collector.web_url}/api/show/{trace}").json()["transactions"][0]
-        return shown
+    def bill(trace: str) -> Any:
+        answer = over_http("GET", f"{collector.web_url}/api/transactions/{trace}").json()
+        return answer["transactions"][0] if "transactions" in answer else {"lock_waits": [{"other_service": ""}]}
 
     eventually(lambda: bill(told["waiter"])["lock_waits"][0]["other_service"] == "shop")
     (waited,) = bill(told["waiter"])["lock_waits"]
@@ -160,10 +147,71 @@ def test_show_says_who_held_the_lock_and_whom_it_held_up(collector: Collector, d
     )
     assert (held["is_holder"], held["other_trace_id"], held["key"]) == (True, told["waiter"], "1")
     page = over_http("GET", f"{collector.web_url}/transactions/{told['waiter']}").text
-    assert f'<a href="/transactions/{told["holder"]}' in page
+    assert f"/transactions/{told['holder']}" in page
     assert "for a row of stock (PRIMARY 1) held by" in page
+    command = [Path(sys.executable).with_name("walltime"), "show", told["holder"], "--url", collector.web_url]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"held up 1 request for .* in all\n +for .*, with a row of stock \(PRIMARY 1\), idle in", printed)
 
 
-def test_nothing_secret_is_written(collector: Collector) -> None:
+def test_the_page_of_the_server_lists_waits_with_their_holders(
+    collector: Collector, database: MariaDB, of_today: Told
+) -> None:
+    waits_of(collector, of_today["idle"])
+
+    def page() -> str:
+        return over_http("GET", f"{collector.web_url}/servers/mysql.query/{database.address}").text
+
+    eventually(lambda: "who held the lock" in page() and ">POST /checkout</a>" in page(), 20)
+
+
+def test_nothing_secret_is_written(collector: Collector, of_today: Told) -> None:
+    for told in of_today.values():
+        waits_of(collector, told)
     for where, content in everything_written(collector):
         assert b"s3cret" not in content, where
+
+
+def test_without_performance_schema_show_finds_an_idle_holder_by_its_connection(folder: Path) -> None:
+    with MariaDB(folder / "bare", "bare") as bare:
+        with bare.admin() as admin, admin.cursor() as cursor:
+            cursor.execute("INSTALL SONAME 'metadata_lock_info'")
+        settings = {"mysql": f"mysql://admin@{bare.address}", "mysql_password": bare.admin_password}
+        with Collector(folder / "data-bare", **settings) as collector:
+            eventually(lambda: said(collector).get(bare.address, ("", ""))[1])
+            assert "performance_schema=ON" in said(collector)[bare.address][1]
+            every = happened(collector, bare, "idle,metadata", 1, OTEL_TRACES_SAMPLER_ARG="1")
+            found = waits_of(collector, every)
+            assert [(row[1], row[3], row[4]) for row in found] == [
+                ("0" * 32, "row", "shop.stock"),
+                ("0" * 32, "metadata", "shop.stock"),
+            ]
+
+            def is_named(told: dict[str, Any]) -> bool:
+                answer = over_http("GET", f"{collector.web_url}/api/transactions/{told['waiter']}").json()
+                (bill,) = answer.get("transactions", ({"lock_waits": ()},))
+                named = [(each["other_trace_id"], each["other_name"]) for each in bill["lock_waits"]]
+                return named == [(told["holder"], "POST /checkout")]
+
+            for told in every:
+                eventually(partial(is_named, told), 20)
+
+
+def test_what_the_account_may_not_do_is_said_with_the_grant(database: MariaDB) -> None:
+    with database.admin() as admin, admin.cursor() as cursor:
+        cursor.execute("CREATE USER 'weak'@'127.0.0.1' IDENTIFIED BY 'w34k'")
+        needed = ["GRANT PROCESS ON *.* TO 'weak'@'127.0.0.1'"]
+        needed += ["GRANT SELECT ON performance_schema.* TO 'weak'@'127.0.0.1'"] * (database.name == "mysql")
+        for grant in needed:
+            look = LockWaits(database.address, Writer(cast("Any", None), Health()))
+            with closing(connect(Address("weak", "mysql", "127.0.0.1", database.port, "weak", "w34k"))) as connection:
+                with pytest.raises(Lacking) as lacking:
+                    look.opened(connection)
+                assert grant in str(lacking.value)
+            cursor.execute(grant)
+        with closing(connect(Address("weak", "mysql", "127.0.0.1", database.port, "weak", "w34k"))) as connection:
+            look.opened(connection)
+            look.look(connection)
+            deadlocks = Deadlocks(database.address, look.writer)
+            deadlocks.opened(connection)
+            deadlocks.look(connection)

@@ -70,9 +70,9 @@ class Links:
         """A kind; the filters for service and kind are in its path."""
         return urls.kind(service, name, {**self._scope, "service": "", "kind": "", **changes})
 
-    def transaction(self, trace_id: str) -> str:
+    def transaction(self, trace_id: str, **changes: str) -> str:
         """A transaction."""
-        return urls.transaction(trace_id, self._scope)
+        return urls.transaction(trace_id, {**self._scope, **changes})
 
     def server(self, component: str, server_address: str, **changes: str) -> str:
         """A server."""

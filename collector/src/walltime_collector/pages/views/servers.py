@@ -11,6 +11,7 @@ from ...query.incidents.answer import Incident
 from ...query.observed.events import ServerEvent
 from ...query.scope import Steps
 from ...query.servers.answer import Moment, Server, ServerDetail, Servers, ratio
+from ...query.servers.lock_waits import WaitOnServer, lock_waits
 from ...query.servers.rank import server, servers
 from ...query.windows import Window
 from ..charts import Chart, Series, Unit
@@ -90,6 +91,8 @@ class ServerPage:
     """Of the kinds that call it, in the time; the open ones first."""
     events: tuple[ServerEvent, ...]
     """That happened on it."""
+    lock_waits: tuple[WaitOnServer, ...]
+    """The longest ones of the selection."""
 
 
 def all_servers(request: PageRequest) -> ServersPage:
@@ -146,7 +149,14 @@ def one_server(request: PageRequest) -> ServerPage:
     users = {(each.service, each.name) for each in detail.users}
     of_users = tuple(each for each in marks(request) if (each.service, each.name) in users)
     return ServerPage(
-        tuple(charts), whole.moments, detail, passed_s, request.scope.one_in, of_users, events(request, [address])
+        tuple(charts),
+        whole.moments,
+        detail,
+        passed_s,
+        request.scope.one_in,
+        of_users,
+        events(request, [address]),
+        lock_waits(request.engine, address, request.selected.window) if component.startswith("mysql.") else (),
     )
 
 

@@ -166,7 +166,8 @@ THRESHOLDS: Mapping[str, str] = {
     "missing_pool": "half of the transactions that use a server connect to it",
     "rows_examined": "at least 1,000 rows examined by half of the logged calls, and 100 for each row that they return"
     " or change",
-    "row_locks": "at least 5 waits of 1 ms or more in the slow log; of 20 ms in half of them where no holder is known",
+    "row_locks": "at least 5 waits of 1 ms or more in the slow log, or seen by --mysql; of 20 ms in half of them where"
+    " no holder is known",
     "slow_cache": "at least 90 % hits, and 3 ms a call in half of the transactions with such calls; beside other"
     " servers, twice the median of their times, or 10 ms",
     "mostly_other": "half of the transactions are at least 10 ms, and 50 % of their time, in no measured call but"

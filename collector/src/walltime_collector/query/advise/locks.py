@@ -19,6 +19,7 @@ from ..statistics.counts import more_often
 from ..statistics.multiple import holm
 from .answer import LEAST_HELPED, LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, MOST
 from .candidate import Candidate
+from .holders import held, of_holders
 from .observed import Observed
 from .statements import tables_of
 
@@ -32,7 +33,14 @@ _LONGEST_HOLDER_MINUTES = 2
 
 
 def row_locks(observed: Observed) -> Iterator[Candidate]:
-    """Statements of which at least LEAST_HELPED transactions waited LEAST_LOCKED_NS according to the slow log."""
+    """
+    Kinds that were seen holding locks; and statements that waited according to the slow log, whose holders were not.
+
+    In each, at least LEAST_HELPED transactions waited LEAST_LOCKED_NS.
+    """
+    seen = held(observed)
+    yield from of_holders(observed, seen)
+    known = {each for row in seen for each in row["waiting_ids"]}
     if not any(_LOCKING.search(fingerprint) for fingerprint in observed.logged):
         return
     statements = run(
@@ -49,7 +57,7 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         spans, locked_ns = row["spans"]
         fingerprint = str(row["fingerprint_text"])
         tables = tables_of(fingerprint)
-        if len(spans) < LEAST_HELPED or not tables or not kinds:
+        if len(spans) < LEAST_HELPED or not tables or not kinds or row["fingerprint_id"] in known:
             continue
         apart = _apart([(start, end) for _, start, end in row["longest"]])
         typical_ns = median_high(locked_ns)

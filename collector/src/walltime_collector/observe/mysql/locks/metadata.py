@@ -12,9 +12,10 @@ from ..connection import Connection
 from .row_locks import nearest
 from .wait import Lock, Pair
 
-_WAITING: Final = "SELECT COUNT(*) FROM performance_schema.metadata_locks WHERE lock_status = 'PENDING'"
 _STATES: Final = "(state LIKE 'Waiting for %lock' OR state = 'User lock')"
-_WAITING_STATE: Final = f"SELECT COUNT(*) FROM information_schema.processlist WHERE {_STATES}"  # noqa: S608
+WAITING: Final = "SELECT COUNT(*) FROM performance_schema.metadata_locks WHERE lock_status = 'PENDING'"
+WAITING_STATE: Final = f"SELECT COUNT(*) FROM information_schema.processlist WHERE {_STATES}"  # noqa: S608
+"""How many wait; without performance_schema."""
 _LOCKS: Final = """
 SELECT l.object_type, l.object_schema, l.object_name, l.lock_type, l.lock_status = 'GRANTED', t.processlist_id,
     l.owner_event_id
@@ -76,12 +77,6 @@ class _Held:
     def shown(self) -> str:
         """`shop.products`; of what is no table its sort: the name of a user's lock may be a secret."""
         return f"{self.schema}.{self.name}" if self.sort == "TABLE" else self.sort.lower()
-
-
-def waiting(connection: Connection, *, is_instrumented: bool) -> bool:
-    """Whether anybody waits."""
-    ((number,),) = rows(connection, _WAITING if is_instrumented else _WAITING_STATE)
-    return bool(number)
 
 
 def pairs(connection: Connection) -> Sequence[Pair]:

@@ -36,8 +36,6 @@ JOIN information_schema.innodb_trx rx ON rx.trx_id = w.requesting_trx_id
 JOIN information_schema.innodb_trx bx ON bx.trx_id = w.blocking_trx_id
 LIMIT 2000
 """
-WAITING: Final = "SELECT COUNT(*) FROM information_schema.innodb_metrics WHERE {counter} AND count > 0"
-COUNTER: Final = "name = 'lock_row_lock_current_waits'"
 _NAMES: Final = re.compile(r"`((?:[^`]|``)*)`\.`((?:[^`]|``)*)`")
 
 
