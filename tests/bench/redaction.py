@@ -19,7 +19,7 @@ from statistics import median
 from typing import Final
 
 import walltime.redaction.redact
-from walltime_collector.slowlog.parser import Parser
+from walltime_collector.observe.slowlog.parser import Parser
 
 from tests.bench.machine import machine
 from tests.sdk.redaction.hostile import HOSTILE

@@ -25,7 +25,7 @@ from typing import Final
 
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.health.counters import Health
-from walltime_collector.slowlog.reader import FollowedLog
+from walltime_collector.observe.slowlog.reader import FollowedLog
 
 from tests.bench.machine import machine
 from tests.bench.process_usage import usage

@@ -17,7 +17,7 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health
 from walltime_collector.health.metrics import _GAUGES, Metrics
 from walltime_collector.http.authentication import Access
-from walltime_collector.slowlog.imports import Imports
+from walltime_collector.observe.slowlog.imports import Imports
 from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import dead_letter_routes

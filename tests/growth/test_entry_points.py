@@ -17,6 +17,7 @@ from walltime_collector.cli.profile.frames import frame
 from walltime_collector.errors import CollectorError
 from walltime_collector.format import printable, since_s
 from walltime_collector.http.authentication import bearer
+from walltime_collector.observe.slowlog.parser import Parser
 from walltime_collector.pages.request import path_names
 from walltime_collector.query.condition.parse import parse, sort_field
 from walltime_collector.query.digest.short import shortened
@@ -25,7 +26,6 @@ from walltime_collector.query.windows import window
 from walltime_collector.receive.check import check_traces
 from walltime_collector.receive.nested_values import write_nested_as_json
 from walltime_collector.receive.otlp_json import traces_from_json
-from walltime_collector.slowlog.parser import Parser
 from walltime_collector.sql.clickhouse_http import blocks, encodings, errors
 from walltime_collector.sql.clickhouse_http.request import parameters_of, request_of
 from walltime_collector.sql.client import describe_client

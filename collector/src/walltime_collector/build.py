@@ -37,6 +37,8 @@ from .load.loader import Loader
 from .load.otel_transactions.assembler import Assembler
 from .load.poison import Trial
 from .observe.observer import Observer
+from .observe.slowlog.imports import Imports
+from .observe.slowlog.reader import SlowLogReader
 from .query.incidents.looks import Thresholds
 from .receive.cors import origin_pattern, with_cors
 from .receive.grpc.calls import Limits as GrpcLimits
@@ -45,8 +47,6 @@ from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
 from .receive.responses import otlp_wording
-from .slowlog.imports import Imports
-from .slowlog.reader import SlowLogReader
 from .spool.directory import make_private, room
 from .spool.group_commit import GroupCommit
 from .spool.reserve import Reserve

@@ -66,7 +66,7 @@ def test_an_unreadable_slow_log_fails_and_the_other_checks_run(collector: Collec
     assert list(steps) == STEPS
     logged = [json.loads(line) for line in collector.log().splitlines()]
     assert [line["logger"] for line in logged if "does not exist yet" in line["message"]] == [
-        "walltime_collector.slowlog.reader"
+        "walltime_collector.observe.slowlog.reader"
     ]
     Path(collector.directory.parent / "slow.log").touch()
 

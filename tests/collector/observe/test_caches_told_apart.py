@@ -205,14 +205,6 @@ def lab() -> Iterator[tuple[Lab, list[Case]]]:
 def test_why_says_what_happened_to_a_cache(lab: tuple[Lab, list[Case]]) -> None:
     answers = lab[0].compare(lab[1])
     said = {kind: answer["sentences"] for kind, answer in answers.items()}
-    print(json.dumps(said, indent=1))
-    for q in (
-        "SELECT * FROM server_events FINAL ORDER BY server, at",
-        "SELECT at, server, evictions, misses, hits, max_bytes, bytes, items, others FROM cache_status WHERE server LIKE '%s' ORDER BY at"
-        % [c.server.address for c in lab[1] if c.what == "too_small"][0],
-    ):
-        for r in over_http("POST", f"{lab[0].collector.web_url}/api/sql", json={"sql": q}).json()["rows"]:
-            print(r)
     for case in lab[1]:
         named = [each for each in said[case.kind] if case.server.address in each and SAYS[case.what] in each]
         assert named, said[case.kind]

@@ -7,8 +7,8 @@ import time
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.observe.slowlog.entry import Entry
 from walltime_collector.pages import urls
-from walltime_collector.slowlog.entry import Entry
 from walltime_collector.statements.fingerprint import fingerprint, fingerprint_id
 from walltime_collector.statements.plans.shape import Step, plan_id, to_json
 from walltime_collector.statements.plans.words import summary

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.observe.slowlog.entry import Entry
+from walltime_collector.observe.slowlog.rows import TABLE, rows
 from walltime_collector.query.digest.answer import Digest
 from walltime_collector.query.digest.rank import digest_of
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
-from walltime_collector.slowlog.entry import Entry
-from walltime_collector.slowlog.rows import TABLE, rows
 
 from tests.collector.traffic import Sent
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from walltime_collector.cli.digest.text import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
+from walltime_collector.observe.slowlog.entry import Entry
 from walltime_collector.query.digest.short import LONGEST, short_lists, shortened
-from walltime_collector.slowlog.entry import Entry
 
 from tests.collector.conftest import Store
 from tests.collector.query.digesting import HOUR_S, digest, keep, log_of, said

@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.slowlog.rows import TABLE
+from walltime_collector.observe.slowlog.rows import TABLE
 
 from tests.collector.conftest import Store
 from tests.collector.query.showing import asked, make, said

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from walltime_collector.slowlog.parser import Parser
-from walltime_collector.slowlog.rows import rows
+from walltime_collector.observe.slowlog.parser import Parser
+from walltime_collector.observe.slowlog.rows import rows
 
 from tests.sdk.redaction.sql_grammar import MARK
 

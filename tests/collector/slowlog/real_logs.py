@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from walltime_collector.slowlog.entry import Entry
-from walltime_collector.slowlog.parser import Losses, Parser
+from walltime_collector.observe.slowlog.entry import Entry
+from walltime_collector.observe.slowlog.parser import Losses, Parser
 
 REAL_LOGS = Path(__file__).parents[4] / "shared" / "data" / "slowlogs"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.errors import SettingsRefused
-from walltime_collector.slowlog.follow import Follower
-from walltime_collector.slowlog.journal import Checkpoint, Journal
+from walltime_collector.observe.slowlog.follow import Follower
+from walltime_collector.observe.slowlog.journal import Checkpoint, Journal
 
 from tests.collector.slowlog.numbered_log import Log, entry
 

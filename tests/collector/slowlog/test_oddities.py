@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from walltime_collector.slowlog.entry import Entry
-from walltime_collector.slowlog.parser import Losses
+from walltime_collector.observe.slowlog.entry import Entry
+from walltime_collector.observe.slowlog.parser import Losses
 
 from tests.collector.slowlog.hostile_log import FORMATS, logged
 from tests.collector.slowlog.real_logs import PT_QUERY_DIGEST_SAYS, REAL_LOGS, parsed

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.slowlog.parser import Losses, Parser
+from walltime_collector.observe.slowlog.parser import Losses, Parser
 from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
 from tests.by_day import by_day

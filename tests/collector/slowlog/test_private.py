@@ -9,7 +9,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walltime_collector.slowlog.parser import Parser
+from walltime_collector.observe.slowlog.parser import Parser
 from walltime_collector.statements.sql_lexer.lexer import lex
 
 from tests.collector.slowlog.hostile_log import FORMATS, PASTED, SECRET, logged, stored

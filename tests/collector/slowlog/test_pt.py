@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from walltime_collector.slowlog.parser import Parser
+from walltime_collector.observe.slowlog.parser import Parser
 from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.slowlog.real_logs import REAL_LOGS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.slowlog.rows import TABLE, rows
+from walltime_collector.observe.slowlog.rows import TABLE, rows
 from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
 from tests.collector.slowlog.real_logs import HEADER, MARIADB, MYSQL_8, PERCONA_8, parsed

@@ -11,7 +11,7 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import EngineUnavailable, InsertRefused
 from walltime_collector.health.counters import Health
-from walltime_collector.slowlog.reader import FollowedLog, SlowLogReader
+from walltime_collector.observe.slowlog.reader import FollowedLog, SlowLogReader
 
 from tests.collector.slowlog.numbered_log import Log
 
@@ -73,7 +73,7 @@ def test_an_entry_that_the_engine_refuses_is_kept_and_the_others_are_stored_once
 def test_refused_entries_are_counted_when_there_is_no_room_to_keep_them(
     engine: Engine, tmp_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("walltime_collector.slowlog.storing._MAX_DEAD_BYTES", 10)
+    monkeypatch.setattr("walltime_collector.observe.slowlog.storing._MAX_DEAD_BYTES", 10)
     health = Health()
     (tmp_path / "journal").mkdir()
     followed = FollowedLog(log.path, "no room", tmp_path / "journal", health)

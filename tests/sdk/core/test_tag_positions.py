@@ -22,7 +22,7 @@ from walltime.core.ids import Ids
 from walltime.core.sql_comment import tag
 from walltime.core.transaction import Transaction
 from walltime.settings.settings import Settings
-from walltime_collector.slowlog.parser import Parser
+from walltime_collector.observe.slowlog.parser import Parser
 from walltime_collector.statements.comment import sender
 
 from tests.sdk.sink import Sink

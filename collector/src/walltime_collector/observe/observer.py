@@ -10,7 +10,6 @@ from typing import Any
 from ..clickhouse.engine import Engine
 from ..config.settings import Settings
 from ..health.counters import Health
-from ..slowlog.reader import named
 from .address import parse
 from .caches.servers import caches
 from .look import Look
@@ -21,6 +20,7 @@ from .mysql.plans.explainer import Explainer
 from .mysql.statements.batches import StatementStore
 from .mysql.statements.look import Statements
 from .mysql.status import StatusLook
+from .slowlog.reader import named
 from .watched import Watched
 from .writer import Writer
 

@@ -17,7 +17,7 @@ from ..http.authentication import Access
 from ..http.body import Arrivals
 from ..http.parameters import json_body, without_permission
 from ..http.responses import json_response, problem
-from ..slowlog.imports import Imports, Position
+from ..observe.slowlog.imports import Imports, Position
 from .openapi import ApiRoute
 
 _MAX_BODY_BYTES = 8 * 1024 * 1024

@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 from walltime_collector.cli.advise.text import render
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.observe.slowlog.entry import Entry
 from walltime_collector.query.advise.advise import advise, change_of
 from walltime_collector.query.advise.answer import Advised
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
-from walltime_collector.slowlog.entry import Entry
 
 from tests.collector.conftest import Store
 from tests.collector.query.digesting import keep, said

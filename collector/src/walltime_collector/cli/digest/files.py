@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 from ...errors import CommandFailed
 from ...format import iso_time, printable
+from ...observe.slowlog.entry import Entry
+from ...observe.slowlog.lines import NEXT_HEADER
+from ...observe.slowlog.log_text import PIECE_BYTES, LogText
+from ...observe.slowlog.parser import Parser
 from ...query.digest.answer import Digest
 from ...query.digest.rank import digested, ranked
-from ...slowlog.entry import Entry
-from ...slowlog.lines import NEXT_HEADER
-from ...slowlog.log_text import PIECE_BYTES, LogText
-from ...slowlog.parser import Parser
 from ..progress import Done, progress
 from ..slowlog.words import NO_LOG, left_out
 from .sums import Sums, Wanted

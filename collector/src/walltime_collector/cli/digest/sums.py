@@ -9,9 +9,9 @@ from functools import lru_cache
 from math import log
 from typing import Any, Final
 
-from ...slowlog.entry import Entry
-from ...slowlog.parser import Losses
-from ...slowlog.rows import MAX_FINGERPRINT_CHARS
+from ...observe.slowlog.entry import Entry
+from ...observe.slowlog.parser import Losses
+from ...observe.slowlog.rows import MAX_FINGERPRINT_CHARS
 from ...statements.comment import Sender, sender_of
 from ...statements.fingerprint import fingerprint_id, of_redacted
 

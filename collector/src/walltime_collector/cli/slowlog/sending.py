@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from ...errors import CommandFailed
 from ...format import iso_time
-from ...slowlog.entry import Entry
-from ...slowlog.imports import Position
-from ...slowlog.lines import HEADER
-from ...slowlog.log_text import LogText
-from ...slowlog.parser import Parser
-from ...slowlog.rows import rows
+from ...observe.slowlog.entry import Entry
+from ...observe.slowlog.imports import Position
+from ...observe.slowlog.lines import HEADER
+from ...observe.slowlog.log_text import LogText
+from ...observe.slowlog.parser import Parser
+from ...observe.slowlog.rows import rows
 from ..client import Client
 from ..progress import Done
 

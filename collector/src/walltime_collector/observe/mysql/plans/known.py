@@ -12,12 +12,12 @@ from ....clickhouse.engine import Engine
 from ....errors import EngineUnavailable, QueryFailed
 from ....query.digest.short import shortened
 from ....query.queries import Row, run
-from ....slowlog.rows import MAX_FINGERPRINT_CHARS
 from ....statements.fingerprint import fingerprint, fingerprint_id
 from ....statements.plans.shape import Step, from_json, plan_id, to_json
 from ....statements.plans.words import change, summary
 from ...events import TABLE as EVENTS
 from ...events import event_row
+from ...slowlog.rows import MAX_FINGERPRINT_CHARS
 from ...writer import Writer
 from ..connection import Connection
 from .explain import Sample, explain

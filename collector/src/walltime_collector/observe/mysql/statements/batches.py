@@ -10,9 +10,9 @@ from typing import Any
 from ....background import BackgroundThread
 from ....clickhouse.engine import Engine
 from ....health.counters import Health
-from ....slowlog.journal import BatchJournal
-from ....slowlog.storing import store
 from ....spool.directory import make_private
+from ...slowlog.journal import BatchJournal
+from ...slowlog.storing import store
 from .seen import Seen
 
 _STORE_EVERY_S = 1.0

@@ -8,9 +8,9 @@ from typing import Final
 
 from ....crashpoint import reach
 from ....health.counters import Health
-from ....slowlog.rows import rows as encoded
 from ...events import TABLE, event_row
 from ...look import Lacking, Look
+from ...slowlog.rows import rows as encoded
 from ...writer import Writer
 from ..capabilities import capabilities, consumers, instruments, require_performance_schema, still_off
 from ..capabilities import rows as asked

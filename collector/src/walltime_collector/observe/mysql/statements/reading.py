@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from ....slowlog.entry import Entry
-from ....slowlog.rows import CUT
-from ....slowlog.statement import read_statement
+from ...slowlog.entry import Entry
+from ...slowlog.rows import CUT
+from ...slowlog.statement import read_statement
 from ..capabilities import rows
 from ..connection import Connection, Counting
 from ..thread_waits import Key, Ran, ThreadWaits, Waits

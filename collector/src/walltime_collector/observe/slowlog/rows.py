@@ -7,9 +7,9 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Final, Literal
 
-from ..statements.comment import UNKNOWN_SENDER, sender_of
-from ..statements.fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
-from ..statements.sql_lexer.lexer import lex
+from ...statements.comment import UNKNOWN_SENDER, sender_of
+from ...statements.fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
+from ...statements.sql_lexer.lexer import lex
 from .entry import Entry
 from .header import FLAGS
 from .statement import Statement

@@ -18,8 +18,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ..statements.ends import Candidate, find_end
-from ..statements.long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
+from ...statements.ends import Candidate, find_end
+from ...statements.long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
 from .entry import Carried, Entry
 from .fast_path import FastPath
 from .header import ALWAYS_LOGGED_NS, read_header

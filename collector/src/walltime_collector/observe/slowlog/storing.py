@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ..clickhouse.engine import Engine
-from ..crashpoint import reach
-from ..errors import InsertRefused
-from ..health.counters import Health
-from ..load.search import Part, search
-from ..spool.directory import make_private
-from ..spool.disk import Disk, write_whole
+from ...clickhouse.engine import Engine
+from ...crashpoint import reach
+from ...errors import InsertRefused
+from ...health.counters import Health
+from ...load.search import Part, search
+from ...spool.directory import make_private
+from ...spool.disk import Disk, write_whole
 from .journal import BatchJournal
 from .rows import TABLE
 

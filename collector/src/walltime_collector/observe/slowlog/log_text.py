@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from ..zstd import zstd
+from ...zstd import zstd
 from .content import DAMAGED
 
 PIECE_BYTES: Final = 1024 * 1024

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from ..zstd import zstd
+from ...zstd import zstd
 
 _OPEN: Final[Mapping[str, Callable[[Path], object]]] = {
     ".gz": gzip.open,

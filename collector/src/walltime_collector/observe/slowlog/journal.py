@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import SettingsRefused
-from ..spool.disk import Disk, write_whole
+from ...errors import SettingsRefused
+from ...spool.disk import Disk, write_whole
 from .entry import Carried
 
 if TYPE_CHECKING:

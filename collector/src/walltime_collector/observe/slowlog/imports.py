@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..clickhouse.engine import Engine
-from ..crashpoint import reach
-from ..errors import SettingsRefused
-from ..health.counters import Health
-from ..spool.directory import make_private
+from ...clickhouse.engine import Engine
+from ...crashpoint import reach
+from ...errors import SettingsRefused
+from ...health.counters import Health
+from ...spool.directory import make_private
 from .journal import BatchJournal
 from .storing import store
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..statements.sql_lexer.lexer import Lexed, lex
+from ...statements.sql_lexer.lexer import Lexed, lex
 from .statement import Statement
 
 NO_FLAGS: Final[frozenset[str]] = frozenset()

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..background import BackgroundThread
-from ..clickhouse.engine import Engine
-from ..crashpoint import reach
-from ..errors import CollectorError
-from ..health.counters import Health
-from ..spool.directory import make_private
+from ...background import BackgroundThread
+from ...clickhouse.engine import Engine
+from ...crashpoint import reach
+from ...errors import CollectorError
+from ...health.counters import Health
+from ...spool.directory import make_private
 from .follow import Follower, Look
 from .header import ALWAYS_LOGGED_NS
 from .journal import Checkpoint, Journal

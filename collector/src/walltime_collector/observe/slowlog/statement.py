@@ -6,9 +6,9 @@ import re
 from enum import Enum, auto
 from typing import Final
 
-from ..statements.long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
-from ..statements.sql_lexer.escapes import may_be_open
-from ..statements.sql_lexer.lexer import Lexed, lex
+from ...statements.long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
+from ...statements.sql_lexer.escapes import may_be_open
+from ...statements.sql_lexer.lexer import Lexed, lex
 from .lines import ADMINISTRATOR, SENDING_ROWS
 
 _MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
