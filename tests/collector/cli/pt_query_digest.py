@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from walltime_collector.query.digest.answer import Digest
 
-from tests.collector.slowlog.real_logs import REAL_LOGS
+from tests.collector.observe.slowlog.real_logs import REAL_LOGS
 
 Numbers = dict[str, list[Any]]
 STORED = Path(__file__).with_suffix(".json")

@@ -22,8 +22,8 @@ from walltime_collector.zstd import zstd
 from tests.bench.slowlog import distinct
 from tests.collector.cli.command import WALLTIME, assert_one_sentence, on_a_terminal, run
 from tests.collector.cli.pt_query_digest import STORED, Numbers, of_digest, of_tool
-from tests.collector.slowlog.hostile_log import logged
-from tests.collector.slowlog.real_logs import MARIADB, MYSQL_8, PERCONA_8, PT_QUERY_DIGEST_SAYS, REAL_LOGS
+from tests.collector.observe.slowlog.hostile_log import logged
+from tests.collector.observe.slowlog.real_logs import MARIADB, MYSQL_8, PERCONA_8, PT_QUERY_DIGEST_SAYS, REAL_LOGS
 
 needs_real_logs = pytest.mark.skipif(not REAL_LOGS.exists(), reason="the real logs are not on this machine")
 NAMES = {"CC47B42511EA22DD": "7C1934E82086DF57"}

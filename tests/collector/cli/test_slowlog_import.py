@@ -19,9 +19,9 @@ from walltime_collector.errors import CommandFailed
 from walltime_collector.zstd import zstd
 
 from tests.collector.cli.command import WALLTIME, assert_one_sentence, run
-from tests.collector.slowlog.hostile_log import logged
-from tests.collector.slowlog.numbered_log import SERVER_SAYS, entry
-from tests.collector.slowlog.real_logs import MYSQL_8
+from tests.collector.observe.slowlog.hostile_log import logged
+from tests.collector.observe.slowlog.numbered_log import SERVER_SAYS, entry
+from tests.collector.observe.slowlog.real_logs import MYSQL_8
 from tests.collector.traffic import Sent, SentCall, export_request
 from tests.servers import Collector, eventually, over_http
 

@@ -18,8 +18,8 @@ from walltime_collector.query.transaction.show import show
 from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.conftest import Collector, Store, Stored
+from tests.collector.observe.slowlog.real_logs import parsed, percona
 from tests.collector.query.digesting import HOUR_S, digest, keep, log_of, said
-from tests.collector.slowlog.real_logs import parsed, percona
 from tests.collector.traffic import MS, Sent, SentCall
 
 

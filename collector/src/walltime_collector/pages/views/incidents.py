@@ -10,9 +10,9 @@ from ...format import since_s
 from ...query.incidents.answer import Incident, Incidents
 from ...query.incidents.stored import incident as stored_incident
 from ...query.incidents.stored import incidents as stored_incidents
-from ...query.observed import names
-from ...query.observed.events import ServerEvent
-from ...query.observed.events import events as happened
+from ...query.servers.observed import names
+from ...query.servers.observed.events import ServerEvent
+from ...query.servers.observed.events import events as happened
 from ...query.windows import Window
 from ..request import PageRequest
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
 from ..answers import from_row
-from ..observed import names
 from ..queries import run
 from ..windows import Window
+from .observed import names
 
 MOST = 20
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ....observed import names
-from ....observed.events import ServerEvent, events
+from ....servers.observed import names
+from ....servers.observed.events import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
 from ...finding import BECAUSE, Finding

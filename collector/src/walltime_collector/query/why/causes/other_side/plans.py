@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 
 from .....statements.fingerprint import fingerprint_id, of_template
 from ....components import SQL
-from ....observed import names
-from ....observed.events import ServerEvent, events
+from ....servers.observed import names
+from ....servers.observed.events import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
 from ...finding import BECAUSE, Finding

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from walltime_collector.observe.slowlog.parser import Parser
 from walltime_collector.statements.sql_lexer.lexer import lex
 
-from tests.collector.slowlog.hostile_log import FORMATS, PASTED, SECRET, logged, stored
+from tests.collector.observe.slowlog.hostile_log import FORMATS, PASTED, SECRET, logged, stored
 from tests.sdk.redaction.sql_grammar import MARK, Grammar
 
 # Statements of sessions with other settings than MySQL's default, and what only some servers take for code.

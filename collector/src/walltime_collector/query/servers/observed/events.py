@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...clickhouse.engine import Engine
-from ..answers import from_row
-from ..queries import run
-from ..windows import Window
+from ....clickhouse.engine import Engine
+from ...answers import from_row
+from ...queries import run
+from ...windows import Window
 
 _MOST = 200
 

@@ -13,7 +13,7 @@ import pytest
 from pymysql.connections import Connection
 from shop.services import MariaDB
 
-from tests.collector.slowlog.hostile_log import PASTED, SECRET, stored
+from tests.collector.observe.slowlog.hostile_log import PASTED, SECRET, stored
 from tests.sdk.redaction.sql_grammar import MARK
 
 SESSIONS = {

@@ -10,7 +10,7 @@ import pytest
 from walltime_collector.observe.slowlog.parser import Parser
 from walltime_collector.statements.fingerprint import fingerprint
 
-from tests.collector.slowlog.real_logs import REAL_LOGS
+from tests.collector.observe.slowlog.real_logs import REAL_LOGS
 
 DIFFERENCES = {
     # digits within names stay; at the beginning of a name they are `?` in both

@@ -16,7 +16,7 @@ from walltime_collector.errors import SettingsRefused
 from walltime_collector.observe.slowlog.follow import Follower
 from walltime_collector.observe.slowlog.journal import Checkpoint, Journal
 
-from tests.collector.slowlog.numbered_log import Log, entry
+from tests.collector.observe.slowlog.numbered_log import Log, entry
 
 if sys.version_info >= (3, 14):
     from compression import zstd

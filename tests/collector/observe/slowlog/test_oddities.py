@@ -8,8 +8,8 @@ import pytest
 from walltime_collector.observe.slowlog.entry import Entry
 from walltime_collector.observe.slowlog.parser import Losses
 
-from tests.collector.slowlog.hostile_log import FORMATS, logged
-from tests.collector.slowlog.real_logs import PT_QUERY_DIGEST_SAYS, REAL_LOGS, parsed
+from tests.collector.observe.slowlog.hostile_log import FORMATS, logged
+from tests.collector.observe.slowlog.real_logs import PT_QUERY_DIGEST_SAYS, REAL_LOGS, parsed
 
 MARIADB = FORMATS["mariadb"]
 BANNER = (

@@ -13,7 +13,7 @@ from walltime_collector.errors import EngineUnavailable, InsertRefused
 from walltime_collector.health.counters import Health
 from walltime_collector.observe.slowlog.reader import FollowedLog, SlowLogReader
 
-from tests.collector.slowlog.numbered_log import Log
+from tests.collector.observe.slowlog.numbered_log import Log
 
 
 class Picky:

@@ -11,7 +11,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.observe.slowlog.rows import TABLE, rows
 from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
-from tests.collector.slowlog.real_logs import HEADER, MARIADB, MYSQL_8, PERCONA_8, parsed
+from tests.collector.observe.slowlog.real_logs import HEADER, MARIADB, MYSQL_8, PERCONA_8, parsed
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7"
 COMMENT = f"/*route='%2Fx',service='shop',traceparent='00-{TRACE}-{SPAN}-01'*/"

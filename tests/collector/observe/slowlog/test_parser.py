@@ -16,7 +16,7 @@ from walltime_collector.observe.slowlog.parser import Losses, Parser
 from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
 from tests.by_day import by_day
-from tests.collector.slowlog.real_logs import (
+from tests.collector.observe.slowlog.real_logs import (
     HEADER,
     MARIADB,
     MYSQL_8,
