@@ -20,7 +20,7 @@ from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
-from ...query.servers.observed.events import ServerEvent
+from ...query.server_events import ServerEvent
 from ...query.servers.rank import targets
 from ...query.timeline import Timeline, timeline
 from ...query.why.answer import Why

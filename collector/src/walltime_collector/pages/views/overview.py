@@ -10,7 +10,7 @@ from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.incidents.answer import Incident
 from ...query.scoped.outlier import Outlier, outlier_over_time
-from ...query.servers.observed.events import ServerEvent
+from ...query.server_events import ServerEvent
 from ...query.timeline import Timeline, timeline
 from ...query.top import top_of
 from ..charts import Chart, by_component, failures, percentiles, rate

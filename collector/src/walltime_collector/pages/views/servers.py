@@ -9,9 +9,9 @@ from typing import Literal
 from ...query.components import Sums, family
 from ...query.incidents.answer import Incident
 from ...query.scope import Steps
+from ...query.server_events import ServerEvent
 from ...query.servers.answer import Moment, Server, ServerDetail, Servers, ratio
 from ...query.servers.lock_waits import WaitOnServer, lock_waits
-from ...query.servers.observed.events import ServerEvent
 from ...query.servers.rank import server, servers
 from ...query.windows import Window
 from ..charts import Chart, Series, Unit

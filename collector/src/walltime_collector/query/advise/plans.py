@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...format import duration, iso_time
 from ..queries import run
-from ..servers.observed.events import ServerEvent, events
+from ..server_events import ServerEvent, events
 from .answer import LEAST_PLAN_SLOWER, NEW_DAYS
 from .candidate import Bills, Candidate
 from .observed import Observed, grouped

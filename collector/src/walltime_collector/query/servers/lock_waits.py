@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
+from .. import server_names
 from ..answers import from_row
 from ..queries import run
 from ..windows import Window
-from .observed import names
 
 MOST = 20
 
@@ -43,7 +43,7 @@ def lock_waits(engine: Engine, address: str, window: Window) -> tuple[WaitOnServ
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    server = names.observed(engine, address, window)
+    server = server_names.observed(engine, address, window)
     if server is None:
         return ()
     rows = run(engine, "servers/lock_waits", start_ns=window.start_ns, end_ns=window.end_ns, server=server, limit=MOST)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ....clickhouse.engine import Engine
-from ...answers import from_row
-from ...queries import run
-from ...windows import Window
+from ..clickhouse.engine import Engine
+from .answers import from_row
+from .queries import run
+from .windows import Window
 
 DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "memcached": 11211, "redis": 6379, "rediss": 6379}
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1", re.IGNORECASE)
@@ -33,7 +33,7 @@ def servers(engine: Engine, window: Window) -> tuple[Observed, ...]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    rows = run(engine, "observed/servers", start_ns=window.start_ns, end_ns=window.end_ns)
+    rows = run(engine, "servers/observed", start_ns=window.start_ns, end_ns=window.end_ns)
     return tuple(from_row(Observed, row) for row in rows)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ....clickhouse.engine import Engine
-from ...answers import from_row
-from ...queries import run
-from ...windows import Window
+from ..clickhouse.engine import Engine
+from .answers import from_row
+from .queries import run
+from .windows import Window
 
 _MOST = 200
 
@@ -43,5 +43,5 @@ def events(
         EngineUnavailable, QueryFailed: No answer.
     """
     limits = {"start_ns": window.start_ns, "end_ns": window.end_ns, "limit": _MOST}
-    rows = run(engine, "observed/events", **limits, servers=servers, events=events)
+    rows = run(engine, "servers/events", **limits, servers=servers, events=events)
     return tuple(from_row(ServerEvent, row) for row in reversed(rows))
