@@ -11,13 +11,11 @@ from .after_response import AfterResponse
 from .components import Component, Sums
 from .lock_waits import LockWait
 from .sampling import Sampled
+from .server_side import ServerSide
 
 Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
 """What `top` can be ordered by, largest first."""
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
-
-Part = Literal["disk", "computing"]
-"""Of the time of a statement at the server."""
 
 Answer = TypeVar("Answer")
 
@@ -94,45 +92,6 @@ class Target(Sums):
 
     component: str
     address: str
-
-
-@dataclass(frozen=True)
-class ServerSide:
-    """What the database logged: sums over its `entries` about some of the `calls` that the client made."""
-
-    server: str
-    entries: int
-    calls: int
-    """0 where the client's calls are not known one by one, as for COMMIT."""
-    statements: int
-    """More than one: the log cannot distinguish them, and this is about all of them."""
-    query_ns: int
-    """`locked_ns` + `disk_ns` + `computing_ns` + `rest_ns`."""
-    lock_ns: int
-    """Waiting for locks: of tables, of metadata, and with MySQL 8.0.28 and later of rows."""
-    row_lock_ns: int
-    """Waiting for rows, where that is measured by itself."""
-    likely_row_lock_ns: int
-    """Time in MariaDB's storage engine that neither disk nor pages explain: schema/013_row_lock_waits.sql."""
-    locked_ns: int
-    """Waiting for locks of all sorts, measured or likely."""
-    disk_ns: int
-    """Waiting for the disk."""
-    is_disk_divided: bool
-    """It is the likely part of what several statements waited."""
-    computing_ns: int
-    """On a CPU, outside of waits for the disk."""
-    rest_ns: int
-    rest_may_be: tuple[Part, ...]
-    """What the rest may be, since the server measured no such time of some entries; none: something else."""
-    network_ns: int | None
-    """Client time minus server time: network, driver, what the server does not count. None unless all are logged."""
-    rows_sent: int
-    rows_examined: int
-    rows_affected: int
-    errors: int
-    notes: tuple[str, ...]
-    """`full scan`, `sorted on disk` …"""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ...statements.fingerprint import of_template
-from ..answers import Call, Logged, Part, ServerSide, Statement
+from ..answers import Call, Logged, Statement
 from ..queries import Row
+from ..server_side import Part, ServerSide
 
 _NOTES = {
     "is_full_scan": "full scan",

@@ -9,8 +9,9 @@ from typing import Literal
 
 from ...format import count, duration, percent, plural, printable, ratio, unix_ns
 from ..after_response import AfterResponse
-from ..answers import Bill, ServerSide, Statement, Target, Trace
+from ..answers import Bill, Statement, Target, Trace
 from ..components import COUNTERS, FAMILIES, NOTES, Component, family, number
+from ..server_side import ServerSide
 
 Severity = Literal["", "plain", "warning", "error"]
 
