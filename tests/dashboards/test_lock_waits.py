@@ -23,6 +23,7 @@ COMMENT = f"/*traceparent='00-{TRACE_ID}-00000000000000a1-01'*/"
 COMPUTED = (
     *("likely_row_lock_ns", "locked_ns", "disk_ns", "computing_ns", "rest_ns"),
     *("is_disk_known", "is_cpu_known", "fields['thread_waits'] = 'divided' AS is_disk_divided"),
+    "mapContains(fields, 'cut') AS is_cut",
 )
 MARIADB = """# Time: 261121  9:39:29
 # User@Host: shop[shop] @  [127.0.0.1]

@@ -37,7 +37,7 @@ def test_the_export_is_on_no_bill_though_http_client_is_instrumented(
             assert walltime.flush(5)
     found = sink.transactions()
     assert len(found) == 20
-    assert {component for bill in found for component in bill.times_ns()} == {"step"}
+    assert {component for bill in found for component in bill.times_ns()} - {"python.gc"} == {"step"}
     assert set(within) <= {None}, "the export runs in no transaction"
     assert not [call for call in sink.calls() if call.attributes["walltime.component"].startswith("http")]
 

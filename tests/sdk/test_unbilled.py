@@ -76,7 +76,7 @@ def test_a_process_without_transactions_says_once_what_opens_them_in_its_framewo
     with program(kind, upstream, sink, log) as (running, url):
         if kind not in ("script", "library"):
             assert [ask(url) for _ in range(4)] == ["called"] * 4
-            assert log.read_text() == ""  # they may be those of a start
+            assert "walltime" not in log.read_text()  # they may be those of a start
             assert [ask(url) for _ in range(8)] == ["called"] * 8
         about = reported(sink, f"walltime.outside.{counter}")
         running.kill()

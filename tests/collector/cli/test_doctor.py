@@ -23,6 +23,7 @@ STEPS = [
     "disk",
     "database",
     "slow logs",
+    "servers",
     "incidents",
     "applications",
     "send",

@@ -180,7 +180,7 @@ def test_show_sets_the_servers_side_beside_each_statement_and_call(engine: Engin
     assert beside == [1 * MS, 2 * MS, 3 * MS, 699 * MS, None, None, None, None]
 
     shown = " ".join(said(statements(bill), width=160).split())
-    assert "server 699 ms waited in the engine, most likely for a row lock, 698 ms 1 row examined" in shown
+    assert "server 699 ms: 698 ms in the engine, most likely for a row lock 1 row examined" in shown
     assert "the server's log has 1 of 3" in shown
     assert "not in the server's log" in shown
 

@@ -30,7 +30,7 @@ TTL toDateTime(at) + INTERVAL 30 DAY
 SETTINGS {deduplication}, ttl_only_drop_parts = 1;
 
 {cluster_only} CREATE TABLE IF NOT EXISTS cache_status{on_cluster} AS cache_status_local
-ENGINE = Distributed({cluster}, {database}, 'cache_status_local', cityHash64(server));
+ENGINE = Distributed({cluster}, {database}, 'cache_status_local', 0);
 
 ALTER TABLE cache_status{on_cluster}
     MODIFY COMMENT 'A row is a second of a memcached, Redis or Valkey server, as it says itself.',

@@ -17,7 +17,7 @@ TTL toDateTime(at) + INTERVAL 400 DAY
 SETTINGS {deduplication};
 
 {cluster_only} CREATE TABLE IF NOT EXISTS server_events{on_cluster} AS server_events_local
-ENGINE = Distributed({cluster}, {database}, 'server_events_local', cityHash64(server));
+ENGINE = Distributed({cluster}, {database}, 'server_events_local', 0);
 
 ALTER TABLE server_events{on_cluster}
     MODIFY COMMENT 'A row is an event of a database or a cache, as a restart. Query with FINAL.',

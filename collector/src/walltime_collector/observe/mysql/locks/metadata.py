@@ -53,12 +53,8 @@ _BEHIND: Final[Mapping[str, frozenset[str]]] = {
 }
 """Requests that wait behind another request that waits itself."""
 _OF_LOCK_TABLES: Final = {"SHARED_NO_READ_WRITE", "SHARED_READ_ONLY"}
-_WANTED: Final = (
-    (re.compile(r"\s*select\b(?!.*\bfor\s+(?:update|share)\b|.*\block in share mode)", re.I | re.S), "SHARED_READ"),
-    (re.compile(r"\s*(?:select|insert|update|delete|replace|load)\b", re.I), "SHARED_WRITE"),
-    (re.compile(r"\s*lock\s+tables?\b.*\bwrite\b", re.I | re.S), "SHARED_NO_READ_WRITE"),
-    (re.compile(r"\s*lock\s+tables?\b", re.I), "SHARED_READ_ONLY"),
-)
+_LOCKING_READS: Final = ("for update", "for share", "lock in share mode")
+_WRITES: Final = {"select", "insert", "update", "delete", "replace", "load"}
 
 
 @dataclass(frozen=True)
@@ -100,8 +96,7 @@ def likely_pairs(connection: Connection, *, has_plugin: bool) -> Sequence[Pair]:
     for connection_id, state, info in rows(connection, _WAITERS):
         kind = state.removeprefix("Waiting for ").removesuffix(" lock").removesuffix(" metadata").upper()
         waiters.append(connection_id)
-        wanted = next((mode for pattern, mode in _WANTED if pattern.match(info or "")), "EXCLUSIVE")
-        mode = wanted if kind == "TABLE" else "EXCLUSIVE"
+        mode = _wanted(info or "") if kind == "TABLE" else "EXCLUSIVE"
         of_kind = [each for each in known if each[0] == kind]
         if kind == "TABLE":
             meant = [each for each in of_kind if re.search(rf"(?<![\w$]){re.escape(each[2])}(?![\w$])", info or "")]
@@ -141,3 +136,16 @@ def _conflict(waiter: _Held, holder: _Held) -> bool:
         return holder.mode in _IN_SCOPE[waiter.mode]
     # of MariaDB's backup locks, those of the same mode share
     return waiter.mode != holder.mode or waiter.mode == "EXCLUSIVE"
+
+
+def _wanted(statement: str) -> str:
+    """The mode of the lock on its tables."""
+    first, *rest = statement.lower().split()[:200] or [""]
+    words = " ".join(rest)
+    if first == "select" and not any(each in words for each in _LOCKING_READS):
+        return "SHARED_READ"
+    if first in _WRITES:
+        return "SHARED_WRITE"
+    if first == "lock" and rest[:1] in (["table"], ["tables"]):
+        return "SHARED_NO_READ_WRITE" if "write" in words else "SHARED_READ_ONLY"
+    return "EXCLUSIVE"
