@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..errors import SettingsRefused
-from ..query.server_names import DEFAULT_PORTS
+from ..query.other_side import DEFAULT_PORTS
 
 
 @dataclass(frozen=True)

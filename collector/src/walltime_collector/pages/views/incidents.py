@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ...errors import BadParameter
 from ...format import since_s
-from ...query import server_names
+from ...query import other_side
 from ...query.incidents.answer import Incident, Incidents
 from ...query.incidents.stored import incident as stored_incident
 from ...query.incidents.stored import incidents as stored_incidents
-from ...query.server_events import ServerEvent
-from ...query.server_events import events as happened
+from ...query.other_side import ServerEvent
+from ...query.other_side import events as happened
 from ...query.windows import Window
 from ..request import PageRequest
 
@@ -58,8 +58,8 @@ def events(request: PageRequest, addresses: Collection[str] | None = None) -> tu
     engine, window = request.engine, request.scope.window
     found = happened(engine, window, events=_MARKED)[::-1]
     if addresses is not None and found:
-        known = server_names.servers(engine, window)
-        servers = {server_names.meant(each, known) for each in addresses}
+        known = other_side.servers(engine, window)
+        servers = {other_side.meant(each, known) for each in addresses}
         found = tuple(each for each in found if each.server in servers)
     return found[:_MOST_MARKS]
 

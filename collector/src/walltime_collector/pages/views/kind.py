@@ -14,13 +14,13 @@ from ...query.answers import Target
 from ...query.digest.answer import DigestedStatement
 from ...query.digest.rank import statements
 from ...query.incidents.answer import Incident
+from ...query.other_side import ServerEvent
 from ...query.profile.answer import Profile
 from ...query.profile.profile import KindBill, split
 from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
-from ...query.server_events import ServerEvent
 from ...query.servers.rank import targets
 from ...query.timeline import Timeline, timeline
 from ...query.why.answer import Why

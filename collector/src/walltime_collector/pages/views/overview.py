@@ -9,8 +9,8 @@ from ...http.parameters import limit, one_of
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.incidents.answer import Incident
+from ...query.other_side import ServerEvent
 from ...query.scoped.outlier import Outlier, outlier_over_time
-from ...query.server_events import ServerEvent
 from ...query.timeline import Timeline, timeline
 from ...query.top import top_of
 from ..charts import Chart, by_component, failures, percentiles, rate

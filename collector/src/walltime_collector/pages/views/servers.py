@@ -8,8 +8,8 @@ from typing import Literal
 
 from ...query.components import Sums, family
 from ...query.incidents.answer import Incident
+from ...query.other_side import ServerEvent
 from ...query.scope import Steps
-from ...query.server_events import ServerEvent
 from ...query.servers.answer import Moment, Server, ServerDetail, Servers, ratio
 from ...query.servers.lock_waits import WaitOnServer, lock_waits
 from ...query.servers.rank import server, servers

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ...format import duration, iso_time
+from ..other_side import ServerEvent, events
 from ..queries import run
-from ..server_events import ServerEvent, events
 from .answer import LEAST_PLAN_SLOWER, NEW_DAYS
 from .candidate import Bills, Candidate
 from .observed import Observed, grouped

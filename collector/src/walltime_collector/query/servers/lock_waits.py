@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
-from .. import server_names
+from .. import other_side
 from ..answers import from_row
 from ..queries import run
 from ..windows import Window
@@ -43,7 +43,7 @@ def lock_waits(engine: Engine, address: str, window: Window) -> tuple[WaitOnServ
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    server = server_names.observed(engine, address, window)
+    server = other_side.observed(engine, address, window)
     if server is None:
         return ()
     rows = run(engine, "servers/lock_waits", start_ns=window.start_ns, end_ns=window.end_ns, server=server, limit=MOST)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...clickhouse.engine import Engine
+from ..other_side import Observed, meant
 from ..queries import Row, run
-from ..server_names import Observed, meant
 
 _CLOCKS_NS: Final = 2_000_000_000
 """The last statement of the holder ended when it became idle, by clocks that may differ by this, or log seconds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -36,7 +35,6 @@ JOIN information_schema.innodb_trx rx ON rx.trx_id = w.requesting_trx_id
 JOIN information_schema.innodb_trx bx ON bx.trx_id = w.blocking_trx_id
 LIMIT 2000
 """
-_NAMES: Final = re.compile(r"`((?:[^`]|``)*)`\.`((?:[^`]|``)*)`")
 
 
 def has_data_locks(has: Capabilities) -> bool:
@@ -65,8 +63,9 @@ def _pair(row: Sequence[Any]) -> Pair:
 
 def table_of(quoted: str) -> str:
     """`` `shop`.`products` `` as `shop.products`."""
-    names = _NAMES.search(quoted)
-    return f"{names[1]}.{names[2]}".replace("``", "`") if names else ""
+    schema, dot, rest = quoted.removeprefix("`").partition("`.`")
+    table = rest.partition("` ")[0].removesuffix("`")  # a partition may follow
+    return f"{schema}.{table}".replace("``", "`") if dot else ""
 
 
 def nearest(found: Iterable[Pair]) -> Iterable[Pair]:

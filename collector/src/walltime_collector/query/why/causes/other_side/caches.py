@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .... import server_names
-from ....server_events import ServerEvent, events
+from .... import other_side
+from ....other_side import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
 from ...finding import BECAUSE, Finding
@@ -53,10 +53,10 @@ def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
     compared = reading.compared
     window = Window(compared.usual.start_ns, max(compared.slow.end_ns, compared.usual.end_ns))
     window = Window(min(window.start_ns, compared.slow.start_ns), window.end_ns)
-    known = server_names.servers(reading.engine, window)
+    known = other_side.servers(reading.engine, window)
     found: list[Finding] = []
     for each in asked:
-        if (name := server_names.meant(each.target.address, known)) is not None:
+        if (name := other_side.meant(each.target.address, known)) is not None:
             happened = events(reading.engine, replace(window, start_ns=window.start_ns - _BEFORE_NS), (name,))
             server = Server(name, each, happened)
             found += [finding] if (finding := next(_explained(reading, server), None)) else []

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from .....statements.fingerprint import fingerprint_id, of_template
-from .... import server_names
+from .... import other_side
 from ....components import SQL
-from ....server_events import ServerEvent, events
+from ....other_side import ServerEvent, events
 from ....windows import Window
 from ...answer import Contribution
 from ...finding import BECAUSE, Finding
@@ -70,7 +70,7 @@ def _explained(reading: Reading, window: Window, change: ServerEvent, sent: str)
 
 def _targets(reading: Reading, window: Window, server: str) -> Iterator[Contribution]:
     """What the applications measured of it."""
-    known = server_names.servers(reading.engine, window)
+    known = other_side.servers(reading.engine, window)
     for each in reading.targets:
-        if each.component in SQL and server in (each.address, server_names.meant(each.address, known)):
+        if each.component in SQL and server in (each.address, other_side.meant(each.address, known)):
             yield each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from walltime_collector.query.server_names import Observed, meant
+from walltime_collector.query.other_side import Observed, meant
 
 KNOWN = [
     Observed("127.0.0.1:3306", "mysql"),

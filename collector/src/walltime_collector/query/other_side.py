@@ -1,4 +1,4 @@
-"""The names of observed servers: the one that an address in the bills means."""
+"""Observed databases and caches: the one that an address in the bills means, and what happened on them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .windows import Window
 
 DEFAULT_PORTS: Mapping[str, int] = {"mysql": 3306, "memcached": 11211, "redis": 6379, "rediss": 6379}
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1", re.IGNORECASE)
+_MOST_EVENTS = 200
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<v6>[^]]*)\]|(?P<host>[^/:]*))(?::(?P<port>\d{1,5}))?")
 
 
@@ -64,3 +65,37 @@ def _place(address: str, system: str) -> tuple[str, int]:
     found = _HOST_AND_PORT.fullmatch(address)
     host, port = (found["v6"] or found["host"], found["port"]) if found else (address, None)
     return "localhost" if _LOOPBACK.fullmatch(host) else host.casefold(), int(port or DEFAULT_PORTS[system])
+
+
+@dataclass(frozen=True)
+class ServerEvent:
+    """Something that happened on a server; `end_ns` equals `start_ns` where it took no time."""
+
+    start_ns: int
+    end_ns: int
+    server: str
+    system: str
+    """mysql, memcached or redis."""
+    event: str
+    """One of observe.events.Event."""
+    what: str
+    """A sentence."""
+    number: float
+    details: Mapping[str, str]
+
+
+def events(
+    engine: Engine, window: Window, servers: Sequence[str] = (), events: Sequence[str] = ()
+) -> tuple[ServerEvent, ...]:
+    """
+    Those in the window, also what began before and was not over; the oldest first, of very many the newest.
+
+    Args:
+        servers: Of these alone, by their observed names; none means all. `events` likewise.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    limits = {"start_ns": window.start_ns, "end_ns": window.end_ns, "limit": _MOST_EVENTS_EVENTS}
+    rows = run(engine, "servers/events", **limits, servers=servers, events=events)
+    return tuple(from_row(ServerEvent, row) for row in reversed(rows))
