@@ -96,6 +96,6 @@ def events(
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    limits = {"start_ns": window.start_ns, "end_ns": window.end_ns, "limit": _MOST_EVENTS_EVENTS}
+    limits = {"start_ns": window.start_ns, "end_ns": window.end_ns, "limit": _MOST_EVENTS}
     rows = run(engine, "servers/events", **limits, servers=servers, events=events)
     return tuple(from_row(ServerEvent, row) for row in reversed(rows))
