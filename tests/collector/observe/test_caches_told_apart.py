@@ -202,6 +202,7 @@ def lab() -> Iterator[tuple[Lab, list[Case]]]:
                 each.stop()
 
 
+@pytest.mark.nightly
 def test_why_says_what_happened_to_a_cache(lab: tuple[Lab, list[Case]]) -> None:
     answers = lab[0].compare(lab[1])
     said = {kind: answer["sentences"] for kind, answer in answers.items()}

@@ -138,7 +138,8 @@ def test_no_password_is_anywhere(collector: Collector) -> None:
             assert secret.encode() not in content, where
 
 
-@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [0, 1])
 def test_a_frozen_cache_is_named_and_asked_again(
     collector: Collector, caches: tuple[PasswordRedis, Memcached], number: int
 ) -> None:

@@ -182,6 +182,7 @@ def test_no_password_and_no_value_is_anywhere(collector: Collector, mysql: Maria
             assert secret.encode() not in content, where
 
 
+@pytest.mark.nightly
 def test_what_is_run_before_and_after_a_server_was_frozen_is_stored_once(collector: Collector, mysql: MariaDB) -> None:
     before, lines = execute(mysql), Lines(collector, "good")
     os.kill(mysql.pid, signal.SIGSTOP)

@@ -11,7 +11,6 @@ from ..clickhouse.engine import Engine
 from ..config.settings import Settings
 from ..health.counters import Health
 from .address import parse
-from .caches.servers import caches
 from .look import Look
 from .mysql import connection
 from .mysql.locks.deadlocks import Deadlocks
@@ -46,7 +45,7 @@ class Observer:
         self._statements = StatementStore(settings.data / _STATEMENTS, engine, health)
         self._servers: Sequence[Watched[Any]] = [
             *_servers(settings, self._writer, health, self.explainer),
-            *caches(settings, engine, self._writer, health),
+            *_caches(settings, self._writer, engine, health),
         ]
 
     def start(self) -> None:
@@ -83,3 +82,11 @@ def _servers(settings: Settings, writer: Writer, health: Health, explainer: Expl
             looks.append(Statements(address.name, writer, health, root, may_set_up=settings.mysql_setup))
         connect = partial(connection.connect, address)
         yield Watched(address.name, connect, looks, health, connection.explain)
+
+
+def _caches(settings: Settings, writer: Writer, engine: Engine, health: Health) -> Iterator[Watched[Any]]:
+    """Those of `memcached` and `redis`."""
+    if settings.memcached or settings.redis:
+        from .caches.servers import caches  # their drivers take 0.1 s to import
+
+        yield from caches(settings, engine, writer, health)
