@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ import pytest
 import walltime
 from shop.services import MariaDB
 
+from tests.collector.clickhouse.engine_processes import engines_of
 from tests.mysql_server import MysqlServer
 from tests.server_folder import server_folder
 from tests.servers import Collector, CollectorDied, eventually, over_http
@@ -172,3 +175,31 @@ def test_a_collector_that_is_killed_neither_loses_nor_doubles(server: MariaDB, t
         rows = ask(collector, stored)
         assert {text.partition(" as ")[2] for text, _ in rows} == set(sent)
         assert {count for _, count in rows} == {1}
+
+
+@pytest.mark.nightly
+def test_what_waits_on_disk_while_the_engine_is_down_is_stored_once(server: MariaDB, tmp_path: Path) -> None:
+    """The database hangs until statements wait, and is killed in the middle of what it was asked; three times."""
+    sent: list[int] = []
+    with (
+        Collector(tmp_path / "data", **settings(server)) as collector,
+        pymysql.connect(**server.account(), autocommit=True) as connection,
+        connection.cursor() as cursor,
+    ):
+        stored = "SELECT fingerprint, count() FROM slow_queries WHERE fingerprint LIKE '% as waiting\\_%' GROUP BY 1"
+
+        def waiting() -> int:
+            return sum(b" AS waiting_" in each.read_bytes() for each in tmp_path.glob("data/statements/*/*.journal"))
+
+        eventually(lambda: collector.health()["servers"].get("db", ["?"])[0] == "")
+        for _ in range(3):
+            (process,) = engines_of(collector.process.pid)
+            os.kill(process, signal.SIGSTOP)
+            before = waiting()
+            while waiting() < before + 2:
+                cursor.execute(f"SELECT 1 AS waiting_{len(sent)}")
+                sent.append(1)
+                time.sleep(0.02)
+            os.kill(process, signal.SIGKILL)
+            eventually(lambda: len(ask(collector, stored)) == len(sent), 60)
+        assert {count for _, count in ask(collector, stored)} == {1}

@@ -94,10 +94,11 @@ class BatchJournal(ABC, Generic[At]):
             state = json.loads(first)
             self._id, self._number = state["id"], state["number"]
             self.checkpoint = self.read_checkpoint(state["checkpoint"])
+            count = state["count"]
         except (ValueError, LookupError, TypeError) as error:
             raise SettingsRefused(f"{self.path}: damaged ({error}); move it away, and reading begins anew") from error
         if rows:
-            self.unstored = Batch(self._token(), self.checkpoint, rows, state["count"])
+            self.unstored = Batch(self._token(), self.checkpoint, rows, count)
 
     def _replace(self, checkpoint: At, rows: bytes, count: int) -> None:
         first = {"id": self._id, "number": self._number, "count": count, "checkpoint": asdict(checkpoint)}

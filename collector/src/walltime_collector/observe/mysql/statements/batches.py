@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ....background import BackgroundThread
 from ....clickhouse.engine import Engine
+from ....errors import SettingsRefused
 from ....health.counters import Health
 from ....spool.directory import make_private
 from ...slowlog.journal import BatchJournal
 from ...slowlog.storing import store
 from .seen import Seen
+
+log = logging.getLogger(__name__)
 
 _STORE_EVERY_S = 1.0
 _PATTERN = "*.journal"
@@ -24,20 +28,29 @@ class _Journal(BatchJournal[Seen]):
         return Seen(**written)
 
 
+def _journal(path: Path, health: Health) -> _Journal | None:
+    """None if it is damaged: then it is set aside, and its statements are counted as lost; the others are stored."""
+    try:
+        return _Journal(path)
+    except SettingsRefused as error:
+        aside = path.replace(path.with_suffix(".damaged"))
+        lost = sum(map(bool, aside.read_bytes().split(b"\n")[1:]))
+        health.add("observed_lost", lost)
+        said = "%s: damaged (%s); it is now %s, and %d statements are lost"
+        log.error(said, path, error.__cause__, aside, lost)  # noqa: TRY400  the message says all
+        return None
+
+
 class Batches:
-    """
-    Those of one server, in a folder of its own. The newest journal stays, for what was seen.
+    """Those of one server, in a folder of its own. The newest journal stays, for what was seen."""
 
-    Raises:
-        SettingsRefused: The newest journal is damaged.
-    """
-
-    def __init__(self, root: Path, server: str) -> None:
+    def __init__(self, root: Path, server: str, health: Health) -> None:
         self._folder = root / hashlib.sha256(server.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         make_private(self._folder)
-        newest = max(self._folder.glob(_PATTERN), default=None)
-        self._number = int(newest.stem) if newest else 0
-        self.seen = (_Journal(newest).checkpoint if newest else None) or Seen()
+        paths = sorted(self._folder.glob(_PATTERN), reverse=True)
+        self._number = int(paths[0].stem) if paths else 0
+        newest = next(filter(None, (_journal(path, health) for path in paths)), None)
+        self.seen = (newest and newest.checkpoint) or Seen()
         """After the newest batch."""
 
     def write(self, seen: Seen, rows: bytes, count: int) -> None:
@@ -66,11 +79,13 @@ class StatementStore(BackgroundThread):
     def step(self) -> None:
         """Store all that waits."""
         for folder in sorted(self._root.iterdir()) if self._root.exists() else ():
-            paths = sorted(folder.glob(_PATTERN))
-            for path in paths:
+            before: Path | None = None
+            for path in sorted(folder.glob(_PATTERN)):
                 if self.stopping.is_set():
                     return
-                counters = ("observed_rows", "observed_lost")
-                store(_Journal(path), self._engine, self._health, self._root / "dead", "statements", counters)
-                if path != paths[-1]:
-                    path.unlink()
+                if journal := _journal(path, self._health):
+                    counters = ("observed_rows", "observed_lost")
+                    store(journal, self._engine, self._health, self._root / "dead", "statements", counters)
+                    if before:
+                        before.unlink()
+                    before = path

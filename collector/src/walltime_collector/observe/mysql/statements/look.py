@@ -53,9 +53,6 @@ class Statements(Look[Connection]):
     Args:
         root: Folder of what is read and not yet stored.
         may_set_up: Switch on in the server what is off.
-
-    Raises:
-        SettingsRefused: What is kept in `root` is damaged.
     """
 
     every_s = _MOST_S
@@ -64,7 +61,7 @@ class Statements(Look[Connection]):
     def __init__(self, name: str, writer: Writer, health: Health, root: Path, *, may_set_up: bool) -> None:
         super().__init__(name, writer)
         self._health, self._may_set_up = health, may_set_up
-        self._batches = Batches(root, name)
+        self._batches = Batches(root, name, health)
         self._seen = self._batches.seen
         self._reading: Reading | None = None
         self._held, self._held_count, self._written_s = b"", 0, 0.0
