@@ -34,8 +34,10 @@ SAYS: Final = {
     "restarted": "was restarted at",
     "too_small": "too little",
     "slow": "is slow itself",
+    "busy": "ran KEYS ",
     "saving": "was saving to disk",
 }
+OF_REDIS: Final = ("busy", "saving")
 
 
 @dataclass
@@ -95,12 +97,25 @@ class Case:
         self.fill()
 
     def _slow(self) -> None:
+        """Its machine gives it a quarter of the time: most transactions wait."""
+
         def pause() -> None:
             os.kill(self.server.pid, signal.SIGSTOP)
-            time.sleep(0.06)
+            time.sleep(0.03)
             os.kill(self.server.pid, signal.SIGCONT)
 
-        self._meanwhile(pause, 0.08)
+        self._meanwhile(pause, 0.01)
+
+    def _busy(self) -> None:
+        """Another program asks for all of its keys again and again."""
+        with redis.Redis(port=self.server.port) as client:
+            client.eval("for key = 1, 200000 do redis.call('SET', 'other:' .. key, '') end", 0)
+
+        def look_at_all() -> None:
+            with redis.Redis(port=self.server.port) as client:
+                client.execute_command("KEYS", "no*such*key")
+
+        self._meanwhile(look_at_all, 0.02)
 
     def _saving(self) -> None:
         def save() -> None:
@@ -109,7 +124,7 @@ class Case:
 
         with redis.Redis(port=self.server.port) as client:
             client.config_set("rdb-key-save-delay", 400)  # as a slow disk: the save takes 80 ms
-        self._meanwhile(save, 0.2)
+        self._meanwhile(save, 0.05)
 
     def _meanwhile(self, act: Callable[[], None], every_s: float) -> None:
         def repeat() -> None:
@@ -188,7 +203,7 @@ def lab() -> Iterator[tuple[Lab, list[Case]]]:
                 RedisServer(folder / f"redis-{what}").start(),
                 *(
                     [Memcached(f"memcached-{what}", folder, memory_mb=2 if what == "too_small" else 64).start()]
-                    if what != "saving"
+                    if what not in OF_REDIS
                     else []
                 ),
             ]

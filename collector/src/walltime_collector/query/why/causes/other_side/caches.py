@@ -105,14 +105,10 @@ def _stopped(reading: Reading, server: Server, status: cache_status.Status | Non
         mine = [each for each in server.happened if each.event == event]
         if mine and (slow_itself or any("fork_ns" in each.details for each in mine) or event == "slow_command"):
             found = carried(reading, server.asked, server.spans(event, 0))
-            yield from _said(found, mine[-1].what if len(mine) == 1 else _times(mine))
+            longest = max(mine, key=lambda each: each.number)
+            yield from _said(found, longest.what + f", the longest of {len(mine)} times" * (len(mine) > 1))
     if slow_itself:
         yield from _said(slow_itself, "")
-
-
-def _times(happened: Sequence[ServerEvent]) -> str:
-    """The last one, and that there were more."""
-    return f"{happened[-1].what}, the last time of {len(happened)}"
 
 
 def _said(found: Finding | None, sentence: str) -> Iterator[Finding]:
