@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -102,7 +103,7 @@ class Case:
 
         def pause() -> None:
             os.kill(self.server.pid, signal.SIGSTOP)
-            time.sleep(0.08)
+            time.sleep(random.uniform(0.06, 0.1))
             os.kill(self.server.pid, signal.SIGCONT)
 
         self._meanwhile(pause, 0.02)
