@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +40,9 @@ SAYS: Final = {
     "busy": "ran KEYS ",
     "saving": "was saving to disk",
 }
+SYSTEMS: Final = ("memcached", "redis")
 OF_REDIS: Final = ("busy", "saving")
+TRIES: Final = 4
 
 
 @dataclass
@@ -197,32 +200,36 @@ class Lab:
         self.collector.stop()
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[tuple[Lab, list[Case]]]:
-    with server_folder() as folder:
-        servers: dict[str, list[Server]] = {
-            what: [
-                RedisServer(folder / f"redis-{what}").start(),
-                *(
-                    [Memcached(f"memcached-{what}", folder, memory_mb=2 if what == "too_small" else 64).start()]
-                    if what not in OF_REDIS
-                    else []
-                ),
-            ]
-            for what in SAYS
-        }
-        lab = Lab(folder, [each for all_of in servers.values() for each in all_of])
-        yield lab, [Case(what, each, 1) for what, all_of in servers.items() for each in all_of]
-        lab.stop()
-        for all_of in servers.values():
-            for each in all_of:
-                each.stop()
+@contextmanager
+def lab(wanted: Collection[tuple[str, str]]) -> Iterator[tuple[Lab, list[Case]]]:
+    """A lab with new servers for these pairs of what happens and system."""
+    with server_folder() as folder, ExitStack() as stack:
+        cases: list[Case] = []
+        for what, system in sorted(wanted):
+            server: Server = RedisServer(folder / f"redis-{what}")
+            if system == "memcached":
+                server = Memcached(f"memcached-{what}", folder, memory_mb=2 if what == "too_small" else 64)
+            stack.enter_context(server)
+            cases.append(Case(what, server, 1))
+        lab = Lab(folder, [each.server for each in cases])
+        stack.callback(lab.stop)
+        yield lab, cases
 
 
 @pytest.mark.nightly
-def test_why_says_what_happened_to_a_cache(lab: tuple[Lab, list[Case]]) -> None:
-    answers = lab[0].compare(lab[1])
-    said = {kind: answer["sentences"] for kind, answer in answers.items()}
-    for case in lab[1]:
-        named = [each for each in said[case.kind] if case.server.address in each and SAYS[case.what] in each]
-        assert named, said[case.kind]
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("number", range(int(os.environ.get("TOLD_APART", "1"))))
+def test_why_says_what_happened_to_a_cache(number: int) -> None:
+    """A case that the noise of a busy machine hides ("no difference beyond chance") is tried again."""
+    wanted = {(what, system) for what in SAYS for system in SYSTEMS if system == "redis" or what not in OF_REDIS}
+    for _ in range(TRIES):
+        with lab(wanted) as (of, cases):
+            answers = of.compare(cases)
+        for case in cases:
+            said = answers[case.kind]["sentences"]
+            if answers[case.kind]["verdict"] != "chance":
+                wanted.discard((case.what, case.system))
+                assert any(case.server.address in each and SAYS[case.what] in each for each in said), said
+        if not wanted:
+            return
+    pytest.fail(f"the machine is too busy for {sorted(wanted)}")
