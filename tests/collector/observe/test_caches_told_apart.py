@@ -161,11 +161,11 @@ class Lab:
         """Answers of `why`, by kind."""
         for each in cases:
             each.fill()
-        usual = self._visits(cases, 1)
+        usual = self.visit([each.visits(1) for each in cases])
         for each in cases:
             each.begin()
         time.sleep(1.5)  # what was done to begin is in another second
-        slow = self._visits(cases, 2)
+        slow = self.visit([each.visits(2) for each in cases])
         for each in cases:
             each.end()
         self._sent += 2 * VISITS * len(cases)
@@ -173,11 +173,12 @@ class Lab:
         time.sleep(OBSERVED_S)
         return {each.kind: self._why(each.kind, usual, slow) for each in cases}
 
-    def _visits(self, cases: Sequence[Case], seed: int) -> str:
+    def visit(self, visits: Sequence[dict[str, Any]]) -> str:
+        """These visits, at once; the window that they were in."""
         assert self.program.stdin
         assert self.program.stdout
         began_ns = time.time_ns()
-        self.program.stdin.write(json.dumps([each.visits(seed) for each in cases]) + "\n")
+        self.program.stdin.write(json.dumps(visits) + "\n")
         self.program.stdin.flush()
         assert self.program.stdout.readline() == "True\n"
         return f"{iso(began_ns)}..{iso(time.time_ns())}"
@@ -233,3 +234,16 @@ def test_why_says_what_happened_to_a_cache(number: int) -> None:
         if not wanted:
             return
     pytest.fail(f"the machine is too busy for {sorted(wanted)}")
+
+
+@pytest.mark.nightly
+def test_advise_names_the_keys_whose_values_are_too_large() -> None:
+    """memcached answers nothing to a client that wants no reply: it counts what it refuses."""
+    with lab([("restarted", "memcached")]) as (of, (case,)):
+        told = {**case.visits(1), "prefix": "report", "keys": 10, "item_bytes": 1_500_000}
+        of.visit([told])
+        time.sleep(OBSERVED_S)
+        advice = over_http("GET", f"{of.collector.web_url}/api/advise?since=1h").json()["advice"]
+    (found,) = (each for each in advice if each["category"] == "refused_values")
+    words = f"Make the values of report:… smaller, or do not look them up on {case.server.address}: they are larger"
+    assert found["change"].startswith(words)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 import redis
+from pydantic import SecretStr
 from shop.services import LOOPBACK, Memcached, free_port
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.config.settings import Settings
@@ -38,7 +39,7 @@ class Caches:
     def __init__(self, engine: Engine, folder: Path, **settings: Any) -> None:
         self.health, self._engine, self._sent = Health(), engine, 0
         engine.command("TRUNCATE TABLE targets_1m")
-        known = Settings(data=folder, discover_caches=True, redis_password=PASSWORD, **settings)
+        known = Settings(data=folder, discover_caches=True, redis_password=SecretStr(PASSWORD), **settings)
         *self._configured, found = servers.caches(known, engine, Writer(engine, self.health), self.health)
         assert isinstance(found, discovery.Discovery)
         self.discovery = found

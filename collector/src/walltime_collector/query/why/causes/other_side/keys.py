@@ -89,5 +89,5 @@ def _of(reading: Reading, cache: Contribution) -> Finding | None:
         for column in ("keys", "hits")
     }
     evidence = reading.evidence("keys", numbers, **of, prefix=first.prefix)
-    sentence = f"On {cache.address}, keys of {joined(map(str, named))} lost their hits."
+    sentence = f"The keys {joined(map(str, named))} lost their hits on {cache.address}."
     return Finding("other_side", sentence, subject=f"{cache.component} {cache.address}", evidence=evidence)
