@@ -169,7 +169,7 @@ class Lab:
         for each in cases:
             each.end()
         self._sent += 2 * VISITS * len(cases)
-        eventually(lambda: self._is_stored(self._sent))
+        eventually(lambda: self.is_stored(self._sent))
         time.sleep(OBSERVED_S)
         return {each.kind: self._why(each.kind, usual, slow) for each in cases}
 
@@ -188,7 +188,7 @@ class Lab:
         answer: dict[str, Any] = over_http("GET", url).json()
         return answer
 
-    def _is_stored(self, transactions: int) -> bool:
+    def is_stored(self, transactions: int) -> bool:
         top = over_http("GET", f"{self.collector.web_url}/api/top?since=1d").json()
         return bool(top["transactions"] == transactions)
 
@@ -242,8 +242,9 @@ def test_advise_names_the_keys_whose_values_are_too_large() -> None:
     with lab([("restarted", "memcached")]) as (of, (case,)):
         told = {**case.visits(1), "prefix": "report", "keys": 10, "item_bytes": 1_500_000}
         of.visit([told])
+        eventually(lambda: of.is_stored(VISITS))
         time.sleep(OBSERVED_S)
-        advice = over_http("GET", f"{of.collector.web_url}/api/advise?since=1h").json()["advice"]
+        advice = over_http("GET", f"{of.collector.web_url}/api/advice?since=1h").json()["advice"]
     (found,) = (each for each in advice if each["category"] == "refused_values")
     words = f"Make the values of report:… smaller, or do not look them up on {case.server.address}: they are larger"
     assert found["change"].startswith(words)
