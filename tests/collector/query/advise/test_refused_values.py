@@ -10,11 +10,11 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.advise.answer import Advice
 
 from tests.collector.conftest import Store
-from tests.collector.query.advise.test_single_transactions import advice_of, call, sent
+from tests.collector.query.advise.transactions import PORT, advice_of, call, sent
 from tests.collector.traffic import MS, Sent, Value
 
 N, BUILD_MS = 40, 20
-OBSERVED, PORT = "10.3.0.1", 3306
+OBSERVED = "10.3.0.1"
 
 
 def report(number: int, kind: str, server: str, result: str, error: str = "", *, hits: bool = False) -> Sent:
