@@ -27,6 +27,8 @@ CANNOT_FAIL: Final = {
     "walltime.api:CurrentTransaction.set_session": "hands on to the transaction",
     "walltime.api:CurrentTransaction.set_user": "hands on to the transaction",
     "walltime.api:_Measured._text": "asks for a type",
+    "walltime.api:component._part": "keeps plain text",
+    "walltime.api:transaction._part": "keeps plain text",
     "walltime.api:component.__init__": "assigns plain text",
     "walltime.api:current": "looks into a context variable",
     "walltime.api:transaction.__init__": "assigns plain text",
