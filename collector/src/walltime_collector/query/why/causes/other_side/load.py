@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from ..cause import Cause
 _NOTABLE = 0.15
 """Of what a statement takes longer."""
 _LOGGED = 0.8
-"""Of the calls: of fewer, those that are known may be there because they are slow, as in a slow log with a threshold."""
+"""Of the calls: of fewer, those that are known may be there for being slow, as in a slow log with a threshold."""
 _UNKNOWN = 0.05
 """Of the time of the statements."""
 _GREW = 1.5
@@ -136,8 +136,8 @@ def _figures(reading: Reading, both: tuple[Row, Row]) -> dict[str, float]:
         return {}
     usual, slow = (np.array(row["by_second"], float).T for row in both)  # None becomes nan
     p_values, grew = [], {}
-    for (name, (_, _, least)), before, now in zip(_FIGURES.items(), usual, slow, strict=True):
-        before, now = (capped(each[~np.isnan(each)]) for each in (before, now))
+    for (name, (_, _, least)), *sides in zip(_FIGURES.items(), usual, slow, strict=True):
+        before, now = (capped(each[~np.isnan(each)]) for each in sides)
         if min(len(before), len(now)) < FEWEST:
             continue
         tested, p_value = _tested(reading, *in_blocks(before, now))
