@@ -75,6 +75,8 @@ def test_escaped_quotes_are_read_as_mysql_does_unless_the_text_makes_sense_in_an
         ("SELECT j #> '{a\nsecret}', 'secret' FROM t", "SELECT j ?"),
         ("SELECT a # why\n, b", "SELECT a , b"),
         ("SELECT 1 /* a /* b /* c */ */ secret */, x", "SELECT ? , x"),
+        # without backslash escapes, `#` begins a comment; it could hold a secret
+        (r"INSERT INTO t VALUES (NULL, '\'#secret') ON DUPLICATE KEY UPDATE a = 1", "INSERT INTO t VALUES (NULL, ?"),
         (r"SELECT E'it\'s secret', 'C:\', 'secret'", "SELECT ?"),
         ("SELECT x'1F', N'a', b'01' FROM max", "SELECT ?, ?, ? FROM max"),
         ("UPDATE `it's` SET a='b'", "UPDATE `it's` SET a=?"),
