@@ -106,6 +106,7 @@ def store_incident(engines: Iterable[Engine], sent: list[Sent]) -> str:
     """Store the same open incident in each engine, and return its id."""
     at_s = int(time.time()) - 60
     incident = Current(KindName("shop", _typical(sent).name), at_s, at_s, at_s)
+    incident.usual = Window((at_s - 600) * 10**9, at_s * 10**9)
     rows = json.dumps(incident.row("this", time.time())).encode()
     for engine in engines:
         engine.insert_rows("incidents", rows, "an incident")
