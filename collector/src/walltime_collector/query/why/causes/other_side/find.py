@@ -8,7 +8,7 @@ from ....queries import run
 from ...finding import Finding
 from ...reading import Reading
 from ..cause import Cause
-from . import caches, holders, load, plans
+from . import caches, holders, keys, load, plans
 
 _MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (
     caches.findings,
@@ -21,11 +21,12 @@ _MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (
 
 def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
     """
-    What the servers behind these causes say, the most telling first; nothing when no server was ever observed.
+    What the servers behind these causes say, the most telling first, and which keys lost their hits.
+
+    Only the latter when no server was ever observed.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if not causes or not run(reading.engine, "why/observed"):
-        return []
-    return [finding for module in _MODULES for finding in module(reading, causes)]
+    modules = _MODULES if causes and run(reading.engine, "why/observed") else ()
+    return [finding for module in (*modules, keys.findings) for finding in module(reading, causes)]
