@@ -181,7 +181,11 @@ _MYSQL = (
     _REFUSED,
 )
 _CACHE = (
-    _Plan(*("server-hit-ratio", "Hit ratio", "share", (_Line("hits of all lookups", _hit_ratio),)), about="of all its clients", least=-1.0),
+    _Plan(
+        *("server-hit-ratio", "Hit ratio", "share", (_Line("hits of all lookups", _hit_ratio),)),
+        about="of all its clients",
+        least=-1.0,
+    ),
     _Plan(
         *("server-evictions", "Evicted and expired", "per s"),
         (_Line("evicted", _per_s("evictions"), "bad"), _Line("expired", _per_s("expired"), "other")),
