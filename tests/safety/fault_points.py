@@ -17,6 +17,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 CANNOT_FAIL: Final = {
+    "walltime.api:CurrentTransaction._running": "asks the transaction for a flag",
     "walltime.api:CurrentTransaction.annotate": "hands on to the transaction",
     "walltime.api:CurrentTransaction.fail": "hands on to the transaction",
     "walltime.api:CurrentTransaction.keep": "hands on to the transaction",
