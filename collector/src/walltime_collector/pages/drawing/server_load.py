@@ -162,7 +162,7 @@ _MYSQL = (
     ),
     _Plan(
         *("server-row-locks", "Waits for row locks", "ns", (_Line("waited", _per_s("row_lock_wait_ns")),)),
-        about="time of those that ended, total of each second",
+        about="total of each second",
         quiet="no waits for row locks",
     ),
     _Plan(
