@@ -105,7 +105,7 @@ def cache_status(engine: Engine, server: str, steps: Steps) -> Status[CacheSaid]
 
 def _status(engine: Engine, table: str, said: type[S], server: str, steps: Steps) -> Status[S] | None:
     limits = {"start_ns": steps.start_ns, "end_ns": steps.at_ns(steps.count), "step_s": steps.step_s}
-    rows = run(engine, f"servers/{table}_steps", source=f"{table}_status", server=server, **limits)
+    rows = run(engine, f"servers/{table}_steps", table=f"{table}_status", server=server, **limits)
     found = {int(row["step"]): from_row(said, row) for row in rows if not row["is_whole"]}
     whole = next((from_row(said, row) for row in rows if row["is_whole"] and row["over_ns"]), None)
     return Status(whole, tuple(found.get(step) for step in range(steps.count))) if whole else None

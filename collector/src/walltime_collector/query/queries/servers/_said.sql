@@ -9,7 +9,7 @@
                 greatest(intDiv(from_ns - {start_ns:Int64}, {step_s:Int64} * 1000000000), 0),
                 intDiv(until_ns - {start_ns:Int64}, {step_s:Int64} * 1000000000) + 1
             )) AS step
-        FROM {source:Identifier}
+        FROM {table:Identifier}
         WHERE server = {server:String} AND at >= fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC') AND at < fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC')
     )
     WHERE part_ns > 0
