@@ -8,8 +8,9 @@ WITH
     toUInt8(least(intDiv(16 * (toUnixTimestamp64Nano(started_at) - window.1), greatest(window.2 - window.1, 1)), 15)) AS block
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    sum(weight) AS transactions,
-    sum(weight * waits.waited_ns) / transactions AS wait_ns,
+    -- not `transactions`: beside a JOIN that would hide the table, whose fields the condition of `when` names
+    sum(weight) AS compared,
+    sum(weight * waits.waited_ns) / compared AS wait_ns,
     countIf(waits.waited_ns > 0) AS waited,
     sumForEach(arrayMap(each -> if(each = block, weight, 0), range(16))) AS block_weights,
     sumForEach(arrayMap(each -> if(each = block, weight * waits.waited_ns, 0), range(16))) AS block_ns

@@ -8,12 +8,13 @@ from ....queries import run
 from ...finding import Finding
 from ...reading import Reading
 from ..cause import Cause
-from . import caches, holders, keys, plans
+from . import caches, holders, keys, load, plans
 
 _MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (
     caches.findings,
     holders.findings,
     plans.findings,
+    load.findings,
 )
 """Each explains these causes by what a server says: tested as any other claim, or an event, with evidence."""
 
