@@ -20,7 +20,6 @@ from typing import Any
 import pymysql
 import pytest
 from shop.services import MariaDB, ProgramMissingError
-
 from walltime_collector.query.windows import Window, written
 
 from tests.collector.traffic import Sent, SentCall, export_request
