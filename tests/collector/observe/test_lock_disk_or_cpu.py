@@ -199,8 +199,9 @@ def test_why_names_the_disk_and_the_misses_of_the_buffer_pool(observed: Observed
 
 
 def pages(server: MariaDB, sent: list[Sent], *, is_cold: bool) -> Window:
-    """Requests, each with one statement: about ten a second; the time behind the first 5 s, in which the buffer pool fills."""
-    text, start_ns = "SELECT SUM(LENGTH(a)) FROM big FORCE INDEX (k) WHERE k BETWEEN %s AND %s", time.time_ns()
+    """Requests, each with one statement: ten a second; the time after 5 s, when the buffer pool is warm."""
+    text = "SELECT SUM(LENGTH(a)) FROM big FORCE INDEX (k) WHERE k BETWEEN %s AND %s"
+    start_ns = time.time_ns()
     with contextlib.ExitStack() as opened:
         pool = [opened.enter_context(pymysql.connect(**server.account(), autocommit=True)) for _ in range(4)]
         while time.time_ns() < start_ns + 25_000_000_000:
