@@ -195,16 +195,15 @@ def test_why_names_the_disk_and_the_misses_of_the_buffer_pool(observed: Observed
     assert "buffer pool misses " in said["sentence"]
     numbers = said["evidence"]["numbers"]
     assert numbers["slow_disk_ns"] > 3 * numbers["usual_disk_ns"]
-    assert numbers["slow_page_misses"] > 40 > numbers["usual_page_misses"]
+    assert numbers["slow_page_misses"] > 100 > numbers["usual_page_misses"]
 
 
 def pages(server: MariaDB, sent: list[Sent], *, is_cold: bool) -> Window:
-    """Requests, each with one statement: ten a second; the time after 5 s, when the buffer pool is warm."""
-    text = "SELECT SUM(LENGTH(a)) FROM big FORCE INDEX (k) WHERE k BETWEEN %s AND %s"
-    start_ns = time.time_ns()
+    """Requests, each with one statement: about ten a second for 20 s; the time in which they were."""
+    text, start_ns = "SELECT SUM(LENGTH(a)) FROM big FORCE INDEX (k) WHERE k BETWEEN %s AND %s", time.time_ns()
     with contextlib.ExitStack() as opened:
         pool = [opened.enter_context(pymysql.connect(**server.account(), autocommit=True)) for _ in range(4)]
-        while time.time_ns() < start_ns + 25_000_000_000:
+        while time.time_ns() < start_ns + 20_000_000_000:
             number, began_ns = next(_numbers), time.time_ns()
             first = number * 7_919 % 90_000 if is_cold else 0
             comment = f"/*traceparent='00-{number:032x}-00000000000000a1-01'*/"
@@ -214,4 +213,4 @@ def pages(server: MariaDB, sent: list[Sent], *, is_cold: bool) -> Window:
             call = SentCall("mysql.query", 0, took_ns, said)  # type: ignore[arg-type]  # a dict of texts alone
             sent.append(Sent(f"{number:032x}", f"{0xA1:016x}", "GET /big", began_ns, took_ns + 1_000_000, calls=[call]))
             time.sleep(0.1)
-    return Window(start_ns + 5_000_000_000, time.time_ns())
+    return Window(start_ns, time.time_ns())
