@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +21,11 @@ from walltime_collector.health.counters import Health
 from walltime_collector.observe.caches import discovery, servers
 from walltime_collector.observe.writer import Writer
 
+from tests.collector.observe import visitors
+from tests.collector.observe.unreachable import rows, said
 from tests.redis_server import RedisServer
 from tests.server_folder import server_folder
-from tests.servers import eventually
+from tests.servers import Collector, eventually, over_http
 
 PASSWORD: Final = "r1ght-pa55word-Zx"
 HOUR_S = 3_600
@@ -142,3 +147,30 @@ def test_there_is_a_limit_and_the_rest_is_counted(caches: Caches) -> None:
 def test_an_unknown_host_is_tried_again(caches: Caches) -> None:
     caches.named("no-such-host.invalid:11211")
     eventually(lambda: "cannot be reached" in caches.said.get("no-such-host.invalid:11211", ("", ""))[0])
+
+
+@pytest.mark.nightly
+def test_a_collector_asks_the_caches_of_a_program_and_shows_them(folder: Path) -> None:
+    with (
+        Memcached("first", folder) as first,
+        Memcached("other", folder) as other,
+        RedisServer(folder / "asked") as server,
+        Collector(folder / "collector", discover_caches="true") as collector,
+    ):
+        told = {"visits": 5, "rate": 50, "prefix": "item", "keys": 5, "item_bytes": 10, "seed": 1}
+        visits = [
+            {**told, "system": system, "port": each.port, "kind": f"GET /{each.port}"}
+            for system, each in (("memcached", first), ("memcached", other), ("redis", server))
+        ]
+        environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")}
+        command = [sys.executable, visitors.__file__]
+        subprocess.run(command, env=environment, input=json.dumps(visits) + "\n", text=True, check=True, stdout=-1)
+        named = {first.address, other.address, f"localhost:{server.port}"}
+        eventually(lambda: said(collector) == dict.fromkeys(named, ("", "")))
+        metrics = over_http("GET", f"{collector.web_url}/metrics").text
+        assert all(f'walltime_server_ok{{server="{each}"}} 1.0' in metrics for each in named)
+        page = over_http("GET", f"{collector.web_url}/collector").text
+        assert all(each in page for each in named)
+        eventually(
+            lambda: {server for (server,) in rows(collector, "SELECT DISTINCT server FROM cache_status")} == named
+        )

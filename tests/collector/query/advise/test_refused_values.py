@@ -33,13 +33,16 @@ def report(number: int, kind: str, server: str, result: str, error: str = "", *,
 
 @pytest.fixture(scope="module")
 def stored(engine: Engine, store: Store) -> Engine:
-    for number in range(N):
-        store([
+    store([
+        each
+        for number in range(N)
+        for each in (
             report(number, "refused", "10.3.0.2", "error", "MemcacheServerError"),
             report(number, "too-large", OBSERVED, "sent"),
             report(number, "unique", "10.3.0.3", "stored"),
             report(number, "hits", "10.3.0.4", "error", "MemcacheServerError", hits=True),
-        ])  # fmt: skip
+        )
+    ])  # fmt: skip
     at_s = time.time() - 900
     row = {"at": f"{at_s:.3f}", "server": f"{OBSERVED}:{PORT}", "system": "memcached", "others": {"store_too_large": N}}
     engine.insert_rows("cache_status", json.dumps(row).encode() + b"\n", "refused")
