@@ -52,7 +52,8 @@ LOAD = """
 INSERT INTO mysql_status (at, server, over_ns, threads_running, page_misses, rows_read, history_list)
 SELECT
     fromUnixTimestamp64Nano({start_ns:Int64} + toInt64(number) * 1000000000), {server:String}, 1000000000,
-    1 + rand(1) % 3, arrayElement({misses:Array(UInt64)}, if(number >= {slow_s:UInt32}, 2, 1)) * (500 + rand(2) % 1001) / 1000
+    1 + rand(1) % 3,
+    arrayElement({misses:Array(UInt64)}, if(number >= {slow_s:UInt32}, 2, 1)) * (500 + rand(2) % 1001) / 1000
         + if(number IN {outliers:Array(UInt32)}, 10000000, 0),
     3000 + rand(3) % 500, if(number % 7 = 0, NULL, 40 + rand(4) % 30)
 FROM numbers({seconds:UInt32})
