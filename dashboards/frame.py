@@ -29,12 +29,12 @@ def frame(uid: str, title: str, description: str) -> Dashboard:
     board.tooltip(DashboardCursorSync.CROSSHAIR)
     board.editable()
     board.link(others)
-    board.annotations([_incidents()])
+    board.annotations([_marks("Incidents", "incidents", "red"), _marks("Servers", "server_events", "blue")])
     return board
 
 
-def _incidents() -> AnnotationQuery:
-    """The collector's incidents as marks on all panels."""
-    layer = AnnotationQuery().name("Incidents").datasource(SOURCE).enable(True).icon_color("red")
+def _marks(name: str, query: str, colour: str) -> AnnotationQuery:
+    """What the collector noticed, as marks on all panels: its incidents, and what happened on observed servers."""
+    layer = AnnotationQuery().name(name).datasource(SOURCE).enable(True).icon_color(colour)
     # the SDK knows only the targets of Grafana's own annotations
-    return layer.target(cast(Any, Query("incidents", Format.TABLE, "Anno")))
+    return layer.target(cast(Any, Query(query, Format.TABLE, "Anno")))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from walltime.settings.settings import Settings
-from walltime_collector.cli import app
+from walltime_collector.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()
@@ -18,9 +18,6 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md", "examples/**/README.md", "sdk/*.md", "collector/*.md")
     for path in ROOT.glob(pattern)
 )
-COMMANDS = [
-    command.name or str(command.callback.__name__) for command in app.registered_commands if command.callback
-] + [group.name for group in app.registered_groups]
 
 
 def anchors(markdown: str) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from walltime_collector.health.incidents.current import Current
@@ -14,7 +15,7 @@ from walltime_collector.query.windows import Window
 
 from tests import servers
 from tests.collector.health.incidents.stored import slower, with_incidents
-from tests.collector.traffic import CACHES, Sent, Shop, export_request
+from tests.collector.traffic import CACHES, DATABASE, Sent, Shop, export_request
 
 S = 1_000_000_000
 BEFORE_S, COLD_S, AFTER_S = 1_500, 360, 300
@@ -43,6 +44,7 @@ class Story:
             "transaction": f"/transactions/{kept.trace_id}",
             "servers": "/servers",
             "server": f"/servers/memcache.get/{quote(RESTARTED, safe='')}",
+            "database": f"/servers/mysql.query/{quote(DATABASE, safe='')}",
             "statements": "/statements",
             "transactions": "/transactions",
             "diff": "/diff?time=last+2h&during=12m..5m&against=30m..12m",
@@ -69,7 +71,8 @@ def told(directory: Path) -> Iterator[Story]:
         sent += shop.visit(at_ns)
         at_ns += 700_000_000
     incident = _incident(restarted_ns, warm_ns)
-    with servers.Collector(with_incidents(directory, incident)) as collector:
+    with_incidents(directory, incident, status={"mysql_status": _database(now_ns), "cache_status": _cache(now_ns)})
+    with servers.Collector(directory) as collector:
         for first in range(0, len(sent), 1_000):
             assert collector.send(export_request(sent[first : first + 1_000])).status_code == 200
         servers.eventually(lambda: _stored(collector) >= len(sent), 120)
@@ -89,6 +92,30 @@ def _incident(restarted_ns: int, warm_ns: int) -> Current:
     )
     incident.headline = " ".join(incident.sentences)
     return incident
+
+
+def _database(now_ns: int) -> list[dict[str, Any]]:
+    """What the observed database said each second of the last ten minutes."""
+    return [
+        {
+            "at": now_ns // S - at, "server": DATABASE, "version": "9.7.4", "over_ns": S, "uptime_s": 9_999 - at,
+            "threads_running": at % 4, "threads_connected": 150 + at % 40, "max_connections": 200, "queries": 90,
+            "page_requests": 9_000 + at, "page_misses": at % 3, "rows_read": 900, "rows_changed": at % 9,
+            "tmp_tables_on_disk": 1, "row_lock_wait_ns": at * 9_999, "refused_connections": 0,
+        }
+        for at in range(600)
+    ]  # fmt: skip
+
+
+def _cache(now_ns: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "at": now_ns // S - at, "server": RESTARTED, "system": "memcached", "version": "1.6.38", "over_ns": S,
+            "uptime_s": 600 - at, "bytes": 9_999 * (600 - at), "max_bytes": 64 << 20, "hits": 90, "misses": at // 60,
+            "evictions": at % 5, "expired": 1, "commands": 99, "connections": 9, "max_connections": 1_024,
+        }
+        for at in range(600)
+    ]  # fmt: skip
 
 
 def _stored(collector: servers.Collector) -> int:

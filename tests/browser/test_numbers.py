@@ -33,7 +33,12 @@ def test_every_number_has_the_digits_that_format_gives_it(browser: Browser) -> N
     page.add_script_tag(content=SCRIPT.read_text("utf-8"))
     written = page.evaluate("([unit, values]) => values.map((value) => numbers.text(unit, value))", ["ns", durations])
     assert written == [text.duration(each) for each in durations]
-    for unit, values, formatted in (("count", counts, text.count), ("share", shares, text.share)):
+    sizes = [0, 512, 999.5, 1_000, 1_024, 999 * 1_024, 1_000 << 10, *tens, 10**16]
+    for unit, values, formatted in (
+        ("count", counts, text.count),
+        ("share", shares, text.share),
+        ("bytes", sizes, text.size),
+    ):
         written = page.evaluate("([unit, values]) => values.map((value) => numbers.text(unit, value))", [unit, values])
         assert written == [formatted(each) for each in values]
     page.close()

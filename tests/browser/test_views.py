@@ -25,8 +25,9 @@ VIEWS = (
     "advice",
     "incidents",
     "incident",
+    "database",
 )
-WITH_CHARTS = ("overview", "kind", "server", "statement")
+WITH_CHARTS = ("overview", "kind", "server", "database", "statement")
 HEAVIEST_BYTES = 250_000
 
 

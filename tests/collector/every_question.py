@@ -30,7 +30,8 @@ from walltime_collector.query.digest.rank import of_log
 from walltime_collector.query.incidents.looks import KindName, Thresholds
 from walltime_collector.query.kept.sample import kept_sample
 from walltime_collector.query.queries import BESIDE, CONDITIONS, SORT, query_text, run
-from walltime_collector.query.scope import Filters, Scope
+from walltime_collector.query.scope import Filters, Scope, Steps
+from walltime_collector.query.servers.status import active, cache_status, mysql_status
 from walltime_collector.query.why.values import NO_MIX
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
@@ -146,6 +147,10 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
             candidates=_hashes(asked, ("host", "web-1"), ("status", "2xx")),
             named=[],
         )
+    # only of servers that are observed
+    active(asked, hour, Steps.of(hour), "mysql", "10.0.0.5:3306")
+    mysql_status(asked, "10.0.0.5:3306", Steps.of(hour))
+    cache_status(asked, "10.0.0.11:11211", Steps.of(hour))
     run(asked, "scoped/distribution_minutes", **hour.in_whole_minutes().parameters(), step_s=60)
     sampled = replace(hour, filters=Filters(host="web-1"), sample_level=4)
     run(asked, "scoped/in_sample", **sampled.parameters())

@@ -61,9 +61,11 @@ BILL = sql("walltime-transaction", "-- Where did the wall time")
 SPANS = sql("walltime-transaction", "-- The request as Grafana")
 
 
-@pytest.mark.parametrize("layer", [board["annotations"]["list"][0] for board in BOARDS.values()], ids=BOARDS)
-def test_incidents_are_annotations(grafana: Grafana, layer: dict[str, Any]) -> None:
-    """Without an incident there are the columns that Grafana makes annotations of."""
+@pytest.mark.parametrize("name", ["Incidents", "Servers"])
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_incidents_and_events_of_servers_are_annotations(grafana: Grafana, board: dict[str, Any], name: str) -> None:
+    """Without one there are the columns that Grafana makes annotations of."""
+    (layer,) = [each for each in board["annotations"]["list"] if each["name"] == name]
     answer = grafana.ask(layer["target"]["rawSql"], "4")
     assert list(answer.columns) == ["time", "timeEnd", "title", "text", "tags"]
     assert answer == grafana.ask(layer["target"]["rawSql"], "3.3")

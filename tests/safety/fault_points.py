@@ -17,6 +17,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 CANNOT_FAIL: Final = {
+    "walltime.api:CurrentTransaction._running": "asks the transaction for a flag",
     "walltime.api:CurrentTransaction.annotate": "hands on to the transaction",
     "walltime.api:CurrentTransaction.fail": "hands on to the transaction",
     "walltime.api:CurrentTransaction.keep": "hands on to the transaction",
@@ -26,6 +27,8 @@ CANNOT_FAIL: Final = {
     "walltime.api:CurrentTransaction.set_session": "hands on to the transaction",
     "walltime.api:CurrentTransaction.set_user": "hands on to the transaction",
     "walltime.api:_Measured._text": "asks for a type",
+    "walltime.api:component._part": "keeps plain text",
+    "walltime.api:transaction._part": "keeps plain text",
     "walltime.api:component.__init__": "assigns plain text",
     "walltime.api:current": "looks into a context variable",
     "walltime.api:transaction.__init__": "assigns plain text",

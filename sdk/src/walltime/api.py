@@ -92,11 +92,16 @@ class transaction(_Measured):  # noqa: N801  # used as a context manager and as 
         return _Opened(self.name, self.kind)
 
     def __enter__(self) -> CurrentTransaction:
-        part = _Opened(self.name, self.kind)
-        part.begin()
-        here = inherited()
-        self._uses.append((here, part))
-        return _OUTSIDE if here is None or here.transaction.is_over else CurrentTransaction(here.transaction)
+        try:
+            part = _Opened(self.name, self.kind)
+            part.begin()
+            here = inherited()
+            self._uses.append((here, part))
+            if here is not None and not here.transaction.is_over:
+                return CurrentTransaction(here.transaction)
+        except Exception as ours:
+            contain("transaction", ours)
+        return _OUTSIDE
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -83,7 +83,11 @@ def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]
     minutes = {"minute": now_ns // 10**9 // 60 * 60 - 60, "collector": "a", "host": "b", "received": 9, "is_ok": True}
     slow = slow_rows(20) + _logged(kept)
     dismissed = {"id": "0123456789", "decided_at": now_ns / 10**9, "until": now_ns // 10**9 + 3_600, "why": "later"}
+    said = {"at": now_ns // 10**9 - 60, "over_ns": 10**9, "max_connections": 9}
+    database, cache = {**said, "server": "10.0.0.5:3306"}, {**said, "server": "10.0.0.11:11211", "system": "memcached"}
     for engine in engines:
+        engine.insert_rows("mysql_status", json.dumps(database).encode(), "database")
+        engine.insert_rows("cache_status", json.dumps(cache).encode(), "cache")
         engine.insert(records, "shop")
         engine.insert_rows("slow_log_entries", slow, "slow")
         engine.insert_rows("plans", _plans(kept, now_ns // 10**9), "plans")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +27,8 @@ from tests.redis_server import RedisServer
 from tests.server_folder import server_folder
 from tests.servers import Collector, eventually, over_http
 
-VISITS, RATE = 240, 40.0
+VISITS, RATE = 160, 16.0
+"""10 s: what a server says is a row a second, and five against five can be chance (1/252)."""
 KEYS, MANY_KEYS, ITEM_BYTES = 200, 2_500, 2_000
 OBSERVED_S = 4
 """What servers say is stored every 3 s."""
@@ -34,8 +37,12 @@ SAYS: Final = {
     "restarted": "was restarted at",
     "too_small": "too little",
     "slow": "is slow itself",
+    "busy": "ran KEYS ",
     "saving": "was saving to disk",
 }
+SYSTEMS: Final = ("memcached", "redis")
+OF_REDIS: Final = ("busy", "saving")
+TRIES: Final = 4
 
 
 @dataclass
@@ -95,12 +102,25 @@ class Case:
         self.fill()
 
     def _slow(self) -> None:
+        """Its machine gives it a fifth of the time: most transactions wait."""
+
         def pause() -> None:
             os.kill(self.server.pid, signal.SIGSTOP)
-            time.sleep(0.06)
+            time.sleep(random.uniform(0.06, 0.1))
             os.kill(self.server.pid, signal.SIGCONT)
 
-        self._meanwhile(pause, 0.08)
+        self._meanwhile(pause, 0.02)
+
+    def _busy(self) -> None:
+        """Another program asks for all of its keys again and again."""
+        with redis.Redis(port=self.server.port) as client:
+            client.eval("for key = 1, 300000 do redis.call('SET', 'other:' .. key, '') end", 0)
+
+        def look_at_all() -> None:
+            with redis.Redis(port=self.server.port) as client:
+                client.execute_command("KEYS", "no*such*key")
+
+        self._meanwhile(look_at_all, 0.01)
 
     def _saving(self) -> None:
         def save() -> None:
@@ -108,8 +128,8 @@ class Case:
                 client.save()
 
         with redis.Redis(port=self.server.port) as client:
-            client.config_set("rdb-key-save-delay", 400)  # as a slow disk: the save takes 80 ms
-        self._meanwhile(save, 0.2)
+            client.config_set("rdb-key-save-delay", 500)  # as a slow disk: the save takes 100 ms
+        self._meanwhile(save, 0.02)
 
     def _meanwhile(self, act: Callable[[], None], every_s: float) -> None:
         def repeat() -> None:
@@ -141,23 +161,24 @@ class Lab:
         """Answers of `why`, by kind."""
         for each in cases:
             each.fill()
-        usual = self._visits(cases, 1)
+        usual = self.visit([each.visits(1) for each in cases])
         for each in cases:
             each.begin()
         time.sleep(1.5)  # what was done to begin is in another second
-        slow = self._visits(cases, 2)
+        slow = self.visit([each.visits(2) for each in cases])
         for each in cases:
             each.end()
         self._sent += 2 * VISITS * len(cases)
-        eventually(lambda: self._is_stored(self._sent))
+        eventually(lambda: self.is_stored(self._sent))
         time.sleep(OBSERVED_S)
         return {each.kind: self._why(each.kind, usual, slow) for each in cases}
 
-    def _visits(self, cases: Sequence[Case], seed: int) -> str:
+    def visit(self, visits: Sequence[dict[str, Any]]) -> str:
+        """These visits, at once; the window that they were in."""
         assert self.program.stdin
         assert self.program.stdout
         began_ns = time.time_ns()
-        self.program.stdin.write(json.dumps([each.visits(seed) for each in cases]) + "\n")
+        self.program.stdin.write(json.dumps(visits) + "\n")
         self.program.stdin.flush()
         assert self.program.stdout.readline() == "True\n"
         return f"{iso(began_ns)}..{iso(time.time_ns())}"
@@ -167,7 +188,7 @@ class Lab:
         answer: dict[str, Any] = over_http("GET", url).json()
         return answer
 
-    def _is_stored(self, transactions: int) -> bool:
+    def is_stored(self, transactions: int) -> bool:
         top = over_http("GET", f"{self.collector.web_url}/api/top?since=1d").json()
         return bool(top["transactions"] == transactions)
 
@@ -180,32 +201,50 @@ class Lab:
         self.collector.stop()
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[tuple[Lab, list[Case]]]:
-    with server_folder() as folder:
-        servers: dict[str, list[Server]] = {
-            what: [
-                RedisServer(folder / f"redis-{what}").start(),
-                *(
-                    [Memcached(f"memcached-{what}", folder, memory_mb=2 if what == "too_small" else 64).start()]
-                    if what != "saving"
-                    else []
-                ),
-            ]
-            for what in SAYS
-        }
-        lab = Lab(folder, [each for all_of in servers.values() for each in all_of])
-        yield lab, [Case(what, each, 1) for what, all_of in servers.items() for each in all_of]
-        lab.stop()
-        for all_of in servers.values():
-            for each in all_of:
-                each.stop()
+@contextmanager
+def lab(wanted: Collection[tuple[str, str]]) -> Iterator[tuple[Lab, list[Case]]]:
+    """A lab with new servers for these pairs of what happens and system."""
+    with server_folder() as folder, ExitStack() as stack:
+        cases: list[Case] = []
+        for what, system in sorted(wanted):
+            server: Server = RedisServer(folder / f"redis-{what}")
+            if system == "memcached":
+                server = Memcached(f"memcached-{what}", folder, memory_mb=2 if what == "too_small" else 64)
+            stack.enter_context(server)
+            cases.append(Case(what, server, 1))
+        lab = Lab(folder, [each.server for each in cases])
+        stack.callback(lab.stop)
+        yield lab, cases
 
 
 @pytest.mark.nightly
-def test_why_says_what_happened_to_a_cache(lab: tuple[Lab, list[Case]]) -> None:
-    answers = lab[0].compare(lab[1])
-    said = {kind: answer["sentences"] for kind, answer in answers.items()}
-    for case in lab[1]:
-        named = [each for each in said[case.kind] if case.server.address in each and SAYS[case.what] in each]
-        assert named, said[case.kind]
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("number", range(int(os.environ.get("TOLD_APART", "1"))))
+def test_why_says_what_happened_to_a_cache(number: int) -> None:
+    """Never anything else; a case of which a busy machine's noise hides what happened is tried again."""
+    wanted = {(what, system) for what in SAYS for system in SYSTEMS if system == "redis" or what not in OF_REDIS}
+    for _ in range(TRIES):
+        with lab(wanted) as (of, cases):
+            answers = of.compare(cases)
+        for case in cases:
+            said = [each for each in answers[case.kind]["sentences"] if case.server.address in each]
+            named = {what for what, words in SAYS.items() if any(words in each for each in said)}
+            assert named <= {case.what}, said
+            wanted -= {(each, case.system) for each in named}
+        if not wanted:
+            return
+    pytest.fail(f"the machine is too busy for {sorted(wanted)}")
+
+
+@pytest.mark.nightly
+def test_advise_names_the_keys_whose_values_are_too_large() -> None:
+    """memcached answers nothing to a client that wants no reply: it counts what it refuses."""
+    with lab([("restarted", "memcached")]) as (of, (case,)):
+        told = {**case.visits(1), "prefix": "report", "keys": 10, "item_bytes": 1_500_000}
+        of.visit([told])
+        eventually(lambda: of.is_stored(VISITS))
+        time.sleep(OBSERVED_S)
+        advice = over_http("GET", f"{of.collector.web_url}/api/advice?since=1h").json()["advice"]
+    (found,) = (each for each in advice if each["category"] == "refused_values")
+    words = f"Make the values of report:… smaller, or do not look them up on {case.server.address}: they are larger"
+    assert found["change"].startswith(words)

@@ -20,7 +20,9 @@ from typing import Any
 import pymysql
 import pytest
 from shop.services import MariaDB, ProgramMissingError
+from walltime_collector.query.windows import Window, written
 
+from tests.collector.traffic import Sent, SentCall, export_request
 from tests.mysql_server import MysqlServer
 from tests.servers import Collector, eventually, over_http
 
@@ -176,3 +178,39 @@ def test_a_metadata_lock_and_what_is_none_of_them_are_told_apart(
     for row in observed.stored(observed.provoke("mysql", [sort] * times, times)[sort]).values():
         assert row[part] > row["query_ns"] / 2, row
         assert row["row_lock_ns"] < row["query_ns"] / 10
+
+
+@pytest.mark.nightly
+def test_why_names_the_disk_and_the_misses_of_the_buffer_pool(observed: Observed) -> None:
+    """The same statement reads what is in the buffer pool for 20 s, and then for 20 s what is not."""
+    sent: list[Sent] = []
+    usual, slow = (pages(observed.servers["mysql"], sent, is_cold=is_cold) for is_cold in (False, True))
+    observed.collector.send(export_request(sent))
+    eventually(lambda: len(observed.stored([each.trace_id for each in sent])) == len(sent))
+    params = {"kind": sent[0].name, "during": written(slow), "against": written(usual)}
+    answer = over_http("GET", f"{observed.collector.web_url}/api/why", params=params).json()
+    (said,) = [each for each in answer["findings"] if each["about"] == "other_side"]
+    assert " a statement, " in said["sentence"]
+    assert " waiting for the disk" in said["sentence"]
+    assert "buffer pool misses " in said["sentence"]
+    numbers = said["evidence"]["numbers"]
+    assert numbers["slow_disk_ns"] > 3 * numbers["usual_disk_ns"]
+    assert numbers["slow_page_misses"] > 100 > numbers["usual_page_misses"]
+
+
+def pages(server: MariaDB, sent: list[Sent], *, is_cold: bool) -> Window:
+    """Requests, each with one statement: about ten a second for 20 s; the time in which they were."""
+    text, start_ns = "SELECT SUM(LENGTH(a)) FROM big FORCE INDEX (k) WHERE k BETWEEN %s AND %s", time.time_ns()
+    with contextlib.ExitStack() as opened:
+        pool = [opened.enter_context(pymysql.connect(**server.account(), autocommit=True)) for _ in range(4)]
+        while time.time_ns() < start_ns + 20_000_000_000:
+            number, began_ns = next(_numbers), time.time_ns()
+            first = number * 7_919 % 90_000 if is_cold else 0
+            comment = f"/*traceparent='00-{number:032x}-00000000000000a1-01'*/"
+            pool[number % 4].cursor().execute(f"{text} {comment}", (first, first + 600))
+            took_ns = time.time_ns() - began_ns
+            said = {"db.query.text": text, "server.address": "mysql"}
+            call = SentCall("mysql.query", 0, took_ns, said)  # type: ignore[arg-type]  # a dict of texts alone
+            sent.append(Sent(f"{number:032x}", f"{0xA1:016x}", "GET /big", began_ns, took_ns + 1_000_000, calls=[call]))
+            time.sleep(0.1)
+    return Window(start_ns, time.time_ns())

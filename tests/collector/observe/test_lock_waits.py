@@ -62,13 +62,18 @@ def of_today(collector: Collector, database: MariaDB) -> Told:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_request_that_holds_the_lock_is_named(collector: Collector, of_today: Told, scenario: str) -> None:
+def test_the_request_that_holds_the_lock_is_named(
+    collector: Collector, database: MariaDB, of_today: Told, scenario: str
+) -> None:
     found = check(collector, of_today[scenario])
     sorts = {"metadata": "metadata", "table": "table"}
     assert {row[3] for row in found} == {sorts.get(scenario, "row")}
     assert {row[4] for row in found} == {"shop.stock"}
     longest = max(found, key=lambda row: row[7])
     assert (longest[7] > 0.2) == (scenario != "working")
+    if scenario == "working" and "SLEEP" not in longest[8]:
+        # a busy machine looked once, between two statements of the holder
+        longest = max(check(collector, happened(collector, database, scenario, 3)), key=lambda row: row[8])
     assert ("SLEEP" in longest[8]) == (scenario == "working")
 
 

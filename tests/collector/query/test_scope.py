@@ -55,7 +55,7 @@ def test_whole_minutes_are_answered_without_the_transactions_beside_them(shop: S
     start_ns = shop.sent[0].started_ns
     whole = Scope(Window(start_ns, start_ns + 10 * MINUTE_NS)).in_whole_minutes()
     steps = {"step_s": 60, "slice_ns": MINUTE_NS, "chart_step_ns": MINUTE_NS, "every": 1, "limit": 20}
-    parameters: dict[str, Parameter] = {"by": "total", "component": "", "address": "", "texts": []}
+    parameters: dict[str, Parameter] = {"by": "total", "component": "", "address": "", "texts": [], "system": ""}
     bounds: dict[str, Parameter] = {"kinds": ["shop\tGET /search"], "bounds_ns": [10**9], "least_bound_ns": 10**9}
     parameters |= {**whole.divided(), **steps, **bounds}
     asked = Recording(shop.engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from decimal import Decimal
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
@@ -48,6 +49,11 @@ def cursor() -> Cursor:
     return Cursor(connection)
 
 
+def has_one_reading(in_log: str) -> bool:
+    """Without backslash escapes, `'it\\'s #1'` is a literal, a name, and a comment up to the end: all of it goes."""
+    return not re.search(r"\\'.*(?:#|--|/\*)", in_log, re.DOTALL)
+
+
 @given(st.sampled_from(TEMPLATES), st.lists(VALUES, min_size=9, max_size=9), LISTS)
 def test_whatever_the_values_the_log_has_the_template_s_fingerprint(
     cursor: Cursor, template: str, values: list[Any], in_list: list[Any]
@@ -56,6 +62,7 @@ def test_whatever_the_values_the_log_has_the_template_s_fingerprint(
     if "IN %s" in template:
         arguments = (in_list, *arguments[1:])
     in_log = cursor.mogrify(template, arguments)
+    assume(has_one_reading(in_log))
     if '\\"' in template:  # with a double quote in a value too, it has two readings: with backslash escapes and without
         assume(in_log.count('"') == template.count('"'))
     tagged = f"{in_log} /*route='%2Fx',traceparent='00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01'*/"
@@ -63,11 +70,13 @@ def test_whatever_the_values_the_log_has_the_template_s_fingerprint(
 
 
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4))
+@example(rows=[("#", "it's")])
 def test_executemany_has_the_fingerprint_of_one_row(cursor: Cursor, rows: list[tuple[Any, Any]]) -> None:
     for row in ("(%s, %s)", "(%s, NOW(), COALESCE(%s, 5))", "(%s,%s,DEFAULT)"):
         template = f"INSERT INTO t (a, b) VALUES {row} ON DUPLICATE KEY UPDATE a = VALUES(a)"
         prefix, suffix = template.split(row)
         in_log = prefix + ",".join(cursor.mogrify(row, each) for each in rows) + suffix
+        assume(has_one_reading(in_log))
         assert fingerprint(in_log) == fingerprint(template)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime.redaction.redact import Redaction, _redact_text, is_denied, redact_key, redact_sql, redact_url
-from walltime.redaction.sql_lexer import dialects, lexer
+from walltime.redaction.sql_lexer import dialects, escapes, lexer
 
 from tests.sdk.redaction.hostile import HOSTILE
 from tests.sdk.redaction.sql_grammar import DIALECTS, MARK, Grammar
@@ -75,6 +76,8 @@ def test_escaped_quotes_are_read_as_mysql_does_unless_the_text_makes_sense_in_an
         ("SELECT j #> '{a\nsecret}', 'secret' FROM t", "SELECT j ?"),
         ("SELECT a # why\n, b", "SELECT a , b"),
         ("SELECT 1 /* a /* b /* c */ */ secret */, x", "SELECT ? , x"),
+        # without backslash escapes, `#` begins a comment; it could hold a secret
+        (r"INSERT INTO t VALUES (NULL, '\'#secret') ON DUPLICATE KEY UPDATE a = 1", "INSERT INTO t VALUES (NULL, ?"),
         (r"SELECT E'it\'s secret', 'C:\', 'secret'", "SELECT ?"),
         ("SELECT x'1F', N'a', b'01' FROM max", "SELECT ?, ?, ? FROM max"),
         ("UPDATE `it's` SET a='b'", "UPDATE `it's` SET a=?"),
@@ -89,6 +92,27 @@ def test_what_is_a_literal_in_one_dialect_is_redacted(sql: object, expected: str
 @given(st.text(alphabet=st.sampled_from("'\"`\\#-/*$?_xE 1ae.&é\n"), max_size=40))
 def test_the_fast_path_redacts_as_reading_in_every_dialect_does(text: str) -> None:
     assert lexer.lex(text).redacted == lexer._lex_in_every_dialect(text, is_cut=False).redacted
+
+
+def is_open(text: str, dialect: re.Pattern[str]) -> bool:
+    """Token by token: a backslash in code, or a word right behind a string, makes no sense."""
+    at = 0
+    for token in dialect.finditer(text):
+        if re.search(r"\\(?!N)", text[at : token.start()]):
+            return False
+        if token["open"]:
+            return True
+        at = token.end()
+        if text[at - 1] in "'\"" and re.match(r"[\w$\x80-\uffff]", text[at:]):
+            return False
+    return False
+
+
+@given(st.text(alphabet=st.sampled_from("'\"`\\#-/*$ N1é\n"), max_size=40))
+def test_what_may_be_open_without_escapes_is_what_its_tokens_say(text: str) -> None:
+    if not any(token["open"] for token in escapes._BY_DEFAULT.finditer(text)):
+        dialects = (escapes._NO_BACKSLASH_ESCAPES, escapes._ANSI_QUOTES)
+        assert escapes.may_be_open(text) == any(is_open(text, dialect) for dialect in dialects)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from ..errors import CommandFailed, UsageError
 from ..format import printable
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 TIMEOUT_S = 60.0
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
@@ -83,7 +85,7 @@ class Client:
             document = json.loads(content)
         except ValueError as error:
             raise CommandFailed(not_walltime) from error
-        if status == http.client.OK:
+        if status == HTTPStatus.OK:
             return document
         problem = document.get("error") if isinstance(document, dict) else None
         if not isinstance(problem, dict):
@@ -94,6 +96,8 @@ class Client:
     def _send(
         self, url: str, method: str, path: str, body: bytes | None, headers: dict[str, str], what: str, advice: str
     ) -> tuple[int, bytes]:
+        from http.client import HTTPException
+
         address = _parse(url)
         connection = self._connect(address)
         try:
@@ -102,23 +106,26 @@ class Client:
             return response.status, response.read(MAX_RESPONSE_BYTES)
         except TimeoutError as error:
             raise CommandFailed(f"no response from {url} within {TIMEOUT_S:.0f} s; see /healthz there") from error
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise CommandFailed(f"{what} ({printable(reason)}); {advice}") from error
         finally:
             connection.close()
 
-    def _connect(self, address: _Address) -> http.client.HTTPConnection:
+    def _connect(self, address: _Address) -> HTTPConnection:
         """Over TLS, trust the system's certificate authorities, or those in SSL_CERT_FILE."""
+        import ssl
+        from http.client import HTTPConnection, HTTPSConnection
+
         if address.scheme == "http":
-            return http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
+            return HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
         context = ssl.create_default_context()
         if self.certificate is not None:
             try:
                 context.load_cert_chain(self.certificate, password=lambda: b"")
             except OSError as error:  # ssl.SSLError is one
                 raise CommandFailed(f"{self.certificate}: not a certificate with its key: {error.strerror}") from error
-        return http.client.HTTPSConnection(address.host, address.port, timeout=TIMEOUT_S, context=context)
+        return HTTPSConnection(address.host, address.port, timeout=TIMEOUT_S, context=context)
 
 
 class _Address(NamedTuple):
@@ -144,6 +151,6 @@ def _bearer(token: str) -> dict[str, str]:
 
 def _is_usage_error(status: int, where: object) -> bool:
     """Whether the request itself is wrong: a parameter or a statement, and not its size or a missing permission."""
-    return (status == http.client.BAD_REQUEST and where != "limit") or (
-        status == http.client.FORBIDDEN and where == "sql"
+    return (status == HTTPStatus.BAD_REQUEST and where != "limit") or (
+        status == HTTPStatus.FORBIDDEN and where == "sql"
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CommandFailed
 from ..format import plural
-from ..query.answers import from_json
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -37,6 +36,8 @@ def read_as(answer: type[T], document: Any) -> T:
     Raises:
         CommandFailed: The collector has another version and its document lacks a field.
     """
+    from ..query.answers import from_json
+
     try:
         return from_json(answer, document)
     except ValueError as error:

@@ -64,6 +64,9 @@ def serve(
             " WALLTIME_REDIS_PASSWORD or …_PASSWORD_FILE."
         ),
     ] = None,
+    discover_caches: Annotated[
+        bool, typer.Option("--discover-caches", help="Ask the caches that the applications use as well.")
+    ] = False,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Allow addresses that other machines can reach without a token."),
@@ -93,7 +96,7 @@ def serve(
     options: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
     options |= {"clickhouse_http": clickhouse_http, "insecure": insecure or None, "slow_log": slow_log or None}
     options |= {"mysql": mysql or None, "mysql_setup": mysql_setup or None, "mysql_explain": mysql_explain or None}
-    options |= {"memcached": memcached or None, "redis": redis or None}
+    options |= {"memcached": memcached or None, "redis": redis or None, "discover_caches": discover_caches or None}
     configuration = configure({name: value for name, value in options.items() if value is not None}, config)
     if print_config:
         sys.stdout.write(shown(configuration))

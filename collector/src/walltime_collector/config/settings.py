@@ -137,6 +137,9 @@ class Settings(BaseSettings):
     """password for them"""
     redis_password_file: Path | None = None
     """or the file that contains it"""
+    discover_caches: bool = False
+    """ask the caches that bills name as well, up to 32 of them and without a password: whoever may send bills chooses
+    the hosts and ports that the collector connects to"""
     incidents: bool = True
     """look for incidents: kinds that became slower, fail more or call more than usual"""
     incident_look_s: float = Field(default=30.0, ge=5, le=60)

@@ -172,6 +172,11 @@ class Health:
             before, self._servers[server] = self._servers.get(server), (error, lacks)
         return before != (error, lacks)
 
+    def left(self, server: str) -> None:
+        """It is not observed any more."""
+        with self._lock:
+            self._servers.pop(server, None)
+
     def stopping(self) -> None:
         """From now on no request is accepted."""
         self._is_stopping = True

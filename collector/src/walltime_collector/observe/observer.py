@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from ..background import BackgroundThread
 from ..clickhouse.engine import Engine
 from ..config.settings import Settings
 from ..health.counters import Health
@@ -43,7 +44,7 @@ class Observer:
             self._writer, engine, by_itself=settings.mysql_explain, may_set_up=settings.mysql_setup
         )
         self._statements = StatementStore(settings.data / _STATEMENTS, engine, health)
-        self._servers: Sequence[Watched[Any]] = [
+        self._servers: Sequence[BackgroundThread] = [
             *_servers(settings, self._writer, health, self.explainer),
             *_caches(settings, self._writer, engine, health),
         ]
@@ -84,9 +85,9 @@ def _servers(settings: Settings, writer: Writer, health: Health, explainer: Expl
         yield Watched(address.name, connect, looks, health, connection.explain)
 
 
-def _caches(settings: Settings, writer: Writer, engine: Engine, health: Health) -> Iterator[Watched[Any]]:
-    """Those of `memcached` and `redis`."""
-    if settings.memcached or settings.redis:
+def _caches(settings: Settings, writer: Writer, engine: Engine, health: Health) -> Iterator[BackgroundThread]:
+    """Those of `memcached`, `redis` and `discover_caches`."""
+    if settings.memcached or settings.redis or settings.discover_caches:
         from .caches.servers import caches  # their drivers take 0.1 s to import
 
         yield from caches(settings, engine, writer, health)

@@ -120,6 +120,8 @@ class Watched(BackgroundThread, Generic[Connection]):
 
     def _tell(self, error: str) -> None:
         """Into the log when it changed, and onto the status: the error, or what the server lacks."""
+        if self.stopping.is_set():
+            return
         lacks = "; ".join(dict.fromkeys(self._lacks.values()))
         if not self._health.observed(self.server, error, lacks):
             return

@@ -6,17 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from ..format import count, duration, share
+from ..format import count, duration, share, size
 from ..query.answers import Share
 from ..query.components import FAMILIES, Component, family
 from ..query.timeline import Timeline
 
-Unit = Literal["ns", "per s", "share", "count"]
+Unit = Literal["ns", "per s", "share", "count", "bytes"]
 _FORMATS: dict[Unit, Callable[[float], str]] = {
     "ns": duration,
     "per s": lambda value: f"{count(float(f'{value:.3g}'))}/s",
     "share": share,
     "count": count,
+    "bytes": size,
 }
 _MOST_SERIES = 12
 _LEAST_OF_A_STEP = 0.25
@@ -35,6 +36,8 @@ class Series:
     """Its colour: one of components.FAMILIES, or a class of walltime.css (`ok`, `bad`, `p50` …)."""
     shade: int = 0
     """The series of one family have different shades: 0, 1, …"""
+    is_beside: bool = False
+    """In a stacked chart: a line that is no part of the stack."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Chart:
     about: str = ""
     """One sentence below the title."""
     is_logarithmic: bool = False
-    """For lines of very different heights."""
+    """For lines of very different heights; 0 is at the bottom."""
 
     def text(self, value: float | None) -> str:
         """A value as the legend shows it."""

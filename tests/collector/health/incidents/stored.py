@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
@@ -36,9 +38,13 @@ def store(engine: Engine, *incidents: Current) -> None:
     engine.insert_rows("incidents", rows.encode(), f"test-{time.time_ns()}")
 
 
-def with_incidents(directory: Path, *incidents: Current) -> Path:
-    """The data directory of a collector that has stored them."""
+def with_incidents(
+    directory: Path, *incidents: Current, status: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+) -> Path:
+    """The data directory of a collector that has stored them, and what observed servers said, by table."""
     engine = EmbeddedEngine(with_tables(directory / "chdb"), "walltime")
     store(engine, *incidents)
+    for table, rows in (status or {}).items():
+        engine.insert_rows(table, "\n".join(map(json.dumps, rows)).encode(), f"test-{table}")
     engine.close()
     return directory

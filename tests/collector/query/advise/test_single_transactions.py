@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query.advise.advise import advise
-from walltime_collector.query.advise.answer import Advice
-from walltime_collector.query.scope import Filters, Scope
-from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.collector.conftest import Store
-from tests.collector.traffic import DATABASE, MS, Sent, SentCall, Value
+from tests.collector.query.advise.transactions import Calls, advice_of, call, sent
+from tests.collector.traffic import MS, Sent, Value
 
 N, ODD = 100, 50
 """Transactions of each kind; number ODD is another one."""
-HOST, PORT = DATABASE.split(":")
 SERVERS = 20
-
-
-def call(component: str, ms: float, *, server: str = HOST, text: str = "") -> tuple[str, float, dict[str, Value]]:
-    attributes: dict[str, Value] = {"server.address": server, "server.port": int(PORT)}
-    if component.startswith("memcache"):
-        attributes |= {"db.system.name": "memcached", "walltime.memcache.result": "hit", "walltime.memcache.key": text}
-    else:
-        attributes["db.query.text"] = text
-    return component, ms, attributes
-
-
-Calls = Sequence[tuple[str, float, dict[str, Value]]]
-
-
-def sent(
-    number: int,
-    name: str,
-    calls: Calls,
-    *,
-    other_ms: float = 4,
-    kept: str = "",
-    attributes: dict[str, Value] | None = None,
-) -> Sent:
-    made, at_ns = [], 0
-    for component, ms, of_call in calls:
-        made.append(SentCall(component, at_ns, round(ms * MS), of_call))
-        at_ns += round(ms * MS)
-    identity = zlib.crc32(name.encode()) * 10**6 + number
-    started_ns = (int(time.time()) - 1_000) * 10**9 + number * 5 * 10**9
-    return Sent(
-        f"{identity:032x}", f"{identity:016x}", name, started_ns, at_ns + round(other_ms * MS), kept=kept, calls=made,
-        attributes=attributes or {},
-    )  # fmt: skip
 
 
 def kinds(number: int) -> Iterator[Sent]:
@@ -80,12 +41,6 @@ def kinds(number: int) -> Iterator[Sent]:
 def stored(engine: Engine, store: Store) -> Engine:
     store([each for number in range(N) for each in kinds(number)])
     return engine
-
-
-def advice_of(engine: Engine, kind: str) -> tuple[Advice, ...]:
-    now_ns = time.time_ns()
-    scope = Scope(Window(now_ns - 3_600 * 10**9, now_ns), Filters(kind=kind))
-    return advise(engine, scope, now_ns).advice
 
 
 @pytest.mark.parametrize("kind", ["pool", "cache", "queued", "sleeper", "export", "servers"])

@@ -25,7 +25,7 @@ def numbers(runner: QueryRunner, evidence: Evidence) -> dict[str, float]:
         f"{row['side']}_{column}": float(value)
         for row in rows
         for column, value in row.items()
-        if column != "side" and value is not None
+        if column != "side" and value is not None and not isinstance(value, list)
     }
 
 

@@ -15,7 +15,6 @@ import typer
 from ...errors import BadParameter, CommandFailed
 from ...format import quoted
 from ...query.digest.answer import AskedPlan, Digest, DigestRanking
-from .. import addresses
 from ..client import Client
 from ..options import check_since, checked_options, is_given, refuse_beside, refuse_without, with_global_options
 from ..output import print_json, print_rendered, read_as
@@ -74,6 +73,7 @@ def digest(
         return _print_plan(client, answer, as_json=as_json)
     if as_json:
         return print_json(document)
+    from .. import addresses
     from .text import render
 
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))

@@ -18,8 +18,8 @@ from ...observe.slowlog.lines import NEXT_HEADER
 from ...observe.slowlog.log_text import PIECE_BYTES, LogText
 from ...observe.slowlog.parser import Parser
 from ...query.digest.answer import Digest
-from ...query.digest.rank import digested, ranked
-from ..progress import Done, progress
+from ...query.digest.combined import digested, ranked
+from ..slowlog.progress import Done, progress
 from ..slowlog.words import NO_LOG, left_out
 from .sums import Sums, Wanted
 

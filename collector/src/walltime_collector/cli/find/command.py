@@ -12,13 +12,14 @@ import typer
 
 from ...pages import urls
 from ..client import Client
-from ..options import check_since, refuse_beside
+from ..options import check_since, refuse_beside, with_global_options
 from ..output import print_json, print_rendered, read_as, write
 
 _PAGE = 1_000
 _EVERY_S = 1.0
 
 
+@with_global_options
 def find(
     client: Client,
     as_json: bool,

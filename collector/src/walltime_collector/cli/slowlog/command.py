@@ -15,7 +15,7 @@ from ...format import plural, printable, size, time_span
 from ..client import Client
 from ..options import with_global_options
 from ..output import print_json, write
-from ..progress import Done, progress
+from .progress import Done, progress
 from .words import NO_LOG, check_file, left_out
 
 if TYPE_CHECKING:

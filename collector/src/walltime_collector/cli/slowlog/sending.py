@@ -16,7 +16,7 @@ from ...observe.slowlog.log_text import LogText
 from ...observe.slowlog.parser import Parser
 from ...observe.slowlog.rows import rows
 from ..client import Client
-from ..progress import Done
+from .progress import Done
 
 _FEED_BYTES: Final = 256 * 1024
 _BATCH_BYTES: Final = 2 * 1024 * 1024

@@ -96,10 +96,11 @@ def explain(address: Address, error: Exception) -> str:
         return "TLS failed: does its port speak TLS, and is its certificate signed by ?ca=PATH, for this name?"
     if isinstance(error, NoPermissionError) or "NOPERM" in text:
         return "the user may not run INFO; on the server: ACL SETUSER USER +info +ping +slowlog|get"
-    if "NOAUTH" in text or "Authentication required" in text:
-        return "NOAUTH: wants a password; set redis_password_file or add ?password_file=PATH to its address"
-    if isinstance(error, AuthenticationError) or "WRONGPASS" in text or "AUTH" in text:
-        return "WRONGPASS: the user or the password is wrong; see redis_password_file, or ?password_file=PATH"
+    if isinstance(error, AuthenticationError) or "AUTH" in text or "WRONGPASS" in text:
+        if address.password:
+            return "WRONGPASS: the user or the password is wrong; see redis_password_file, or ?password_file=PATH"
+        where = f"{address.scheme}://{address.host}:{address.port}"
+        return f"NOAUTH: wants a password: --redis {address.name}={where}?password_file=PATH"
     if "max number of clients" in text:
         return "refuses connections: it has reached its limit, maxclients"
     if words := of_socket(error):

@@ -16,6 +16,8 @@ from .redis import NAME, Connection
 
 _MOST = 128
 """As many as the server keeps by default."""
+_SAVES = ("SAVE", "BGSAVE", "BGREWRITEAOF")
+"""It stops while it writes, or for the fork."""
 _LACKS = (
     "which commands were slow is not seen: the user may not run SLOWLOG GET; on the server: ACL SETUSER USER"
     " +slowlog|get"
@@ -23,9 +25,11 @@ _LACKS = (
 
 
 class SlowCommands(Look[Connection]):
-    """Each entry once; those of one command that were found together are one event."""
+    """Each entry once; those of one command that were found together are one event, and saving is one too."""
 
     every_s = 2.0
+    share = 0.3
+    """See Look.share: it costs the server 0.1 ms; the rest is the slow commands that it waits for."""
     _last = -1
 
     def opened(self, connection: Connection) -> str:
@@ -49,13 +53,12 @@ class SlowCommands(Look[Connection]):
     def _row(self, name: str, ran: Sequence[tuple[float, float]]) -> Row:
         """Its times are those of the ends, in whole seconds."""
         longest_s, at_s = max(each for _, each in ran), min(ended_s - took_s for ended_s, took_s in ran)
-        words = (
-            f"{self.name} ran {name} {plural(len(ran), 'time')} at {clock(at_s)}, for up to {duration(longest_s * 1e9)}"
-        )
+        what = f"was saving to disk ({name})" if name in _SAVES else f"ran {name}"
+        words = f"{self.name} {what} {plural(len(ran), 'time')} at {clock(at_s)}, for up to {duration(longest_s * 1e9)}"
         return event_row(
             self.name,
             "redis",
-            "slow_command",
+            "saving" if name in _SAVES else "slow_command",
             f"{words}, and did nothing else meanwhile",
             at_s=at_s,
             until_s=max(ended_s for ended_s, _ in ran) + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -35,6 +36,7 @@ class Ping(Look[Connection]):
         began_ns = time.perf_counter_ns()
         self._ping(connection)
         self.waited_ns.append(time.perf_counter_ns() - began_ns)
+        self.every_s = random.uniform(0.1, 0.3)  # what stops the server may be as regular
 
 
 class CacheStatus(Look[Connection]):

@@ -71,6 +71,9 @@ const charts = (() => {
     return splits.filter((value) => value >= lowest * 0.999 && value <= highest * 1.001);
   }
 
+  // Of bytes: 512 KiB, not 500 kB.
+  const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
+
   // From below the smallest to above the largest value.
   function logarithmic(values) {
     const known = values.flat().filter((value) => value > 0);
@@ -195,20 +198,22 @@ const charts = (() => {
     const palette = colours(figure);
     const isStacked = chart.drawing === "stacked";
     const values = chart.series.map((each) => each.values);
-    const heights = isStacked ? stacked(values) : values;
-    // The highest stack is drawn first, and the lower ones over it.
+    const ends = chart.is_logarithmic ? logarithmic(values) : null;
+    const isBar = chart.series.map((each) => chart.drawing === "bars" || (isStacked && !each.is_beside));
+    const stack = isStacked ? stacked(values.filter((_, at) => isBar[at])) : [];
+    const heights = values.map((each, at) => (isStacked && isBar[at] ? stack.shift() : ends ? each.map((value) => (value === 0 ? ends[0] : value)) : each));
+    // The highest stack is drawn first, and the lower ones over it; lines are over all.
     const order = chart.series.map((_, at) => at);
-    if (isStacked) order.reverse();
+    if (isStacked) order.reverse().sort((left, right) => isBar[right] - isBar[left]);
     const bars = uPlot.paths.bars({ size: [1, Infinity], align: 0, gap: 0 });
     const series = order.map((at) => ({
       label: chart.series[at].name,
-      stroke: isStacked ? undefined : palette[at],
-      fill: isStacked || chart.drawing === "bars" ? palette[at] : undefined,
-      width: isStacked ? 0 : 1.5,
-      paths: isStacked || chart.drawing === "bars" ? bars : undefined,
-      points: isStacked || chart.drawing === "bars" ? { show: false } : { show: true, filter: alone, size: 4, fill: palette[at] },
+      stroke: isStacked && isBar[at] ? undefined : palette[at],
+      fill: isBar[at] ? palette[at] : undefined,
+      width: isStacked && isBar[at] ? 0 : 1.5,
+      paths: isBar[at] ? bars : undefined,
+      points: isBar[at] ? { show: false } : { show: true, filter: alone, size: 4, fill: palette[at] },
     }));
-    const ends = chart.is_logarithmic ? logarithmic(values) : null;
     const cells = [...figure.querySelectorAll(".legend td")];
     const legend = figure.querySelector(".legend");
     return new uPlot(
@@ -225,7 +230,7 @@ const charts = (() => {
         },
         axes: [
           timeAxis(),
-          { ...axis(), ...(ends ? { splits: () => decades(...ends), filter: (_, splits) => splits } : {}), size: 58, space: Math.min(34, plot.clientHeight / 4), values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
+          { ...axis(), ...(chart.unit === "bytes" ? { incrs: POWERS } : {}), ...(ends ? { splits: () => decades(...ends), filter: (_, splits) => splits } : {}), size: 58, space: Math.min(34, plot.clientHeight / 4), values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
         ],
         series: [{}, ...series],
         hooks: {

@@ -42,12 +42,21 @@ const numbers = (() => {
     return `${fixed(100 * part, part === 0 || part === 1 ? 0 : 1)} %`;
   }
 
+  function size(bytes) {
+    if (bytes < 1000) return `${fixed(bytes, 0)} B`;
+    let scaled = bytes;
+    for (const unit of ["KiB", "MiB", "GiB", "TiB"]) {
+      scaled /= 1024;
+      if (scaled < 1000 || unit === "TiB") return `${threeDigits(scaled)} ${unit}`;
+    }
+  }
+
   const perSecond = (value) => `${count(precise(value))}/s`;
 
   // On an axis a value is round already: 1.5 ms, not 1.50 ms.
   const short = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
-  const formats = { ns: duration, "per s": perSecond, share, count };
+  const formats = { ns: duration, "per s": perSecond, share, count, bytes: size };
   const text = (unit, value) => (value === null || value === undefined ? "–" : formats[unit](value));
   const axis = (unit, value) => (value === 0 ? "0" : short(formats[unit](value)));
   return { text, axis };

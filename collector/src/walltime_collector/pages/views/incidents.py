@@ -21,6 +21,8 @@ _MOST = 200
 _MOST_MARKS = 20
 _MARKED = ("restarted", "replaced", "flushed", "failover", "evicting", "connection_limit", "plan_changed")
 """What is rare, and changes what all feel."""
+_FREQUENT = ("saving", "slow_command", "deadlock")
+_MOST_OF_EACH = 3
 _AROUND_NS = 3600 * 1_000_000_000
 
 
@@ -62,6 +64,18 @@ def events(request: PageRequest, addresses: Collection[str] | None = None) -> tu
         servers = {other_side.meant(each, known) for each in addresses}
         found = tuple(each for each in found if each.server in servers)
     return found[:_MOST_MARKS]
+
+
+def events_of_one(request: PageRequest, address: str) -> tuple[ServerEvent, ...]:
+    """The same of one server, and of those events that may be very many the longest."""
+    engine, window = request.engine, request.scope.window
+    server = other_side.observed(engine, address, window)
+    if server is None:
+        return ()
+    rare = happened(engine, window, [server], _MARKED)[-_MOST_MARKS:]
+    frequent = sorted(happened(engine, window, [server], _FREQUENT), key=lambda each: each.start_ns - each.end_ns)
+    longest = [each for name in _FREQUENT for each in [one for one in frequent if one.event == name][:_MOST_OF_EACH]]
+    return tuple(sorted((*rare, *longest), key=lambda each: -each.start_ns))
 
 
 def all_incidents(request: PageRequest) -> IncidentsPage:

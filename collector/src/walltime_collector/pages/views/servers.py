@@ -16,7 +16,8 @@ from ...query.servers.rank import server, servers
 from ...query.windows import Window
 from ..charts import Chart, Series, Unit
 from ..request import PageRequest
-from .incidents import events, marks
+from .incidents import events_of_one, marks
+from .observed import ObservedPart, observed_part
 
 _MOST_SERIES = 12
 _MOST_MOMENTS = 6
@@ -93,6 +94,8 @@ class ServerPage:
     """That happened on it."""
     lock_waits: tuple[WaitOnServer, ...]
     """The longest ones of the selection."""
+    observed: ObservedPart | None
+    """What it says of itself over the whole time; None of what is no database or cache."""
 
 
 def all_servers(request: PageRequest) -> ServersPage:
@@ -155,8 +158,9 @@ def one_server(request: PageRequest) -> ServerPage:
         passed_s,
         request.scope.one_in,
         of_users,
-        events(request, [address]),
+        events_of_one(request, address),
         lock_waits(request.engine, address, request.selected.window) if component.startswith("mysql.") else (),
+        observed_part(request, component, address, steps),
     )
 
 

@@ -23,7 +23,7 @@ from .answer import (
     Dismissal,
     Price,
 )
-from .caches import repeated_gets, slow_cache
+from .caches import refused_values, repeated_gets, slow_cache
 from .candidate import Bills, Candidate
 from .connections import connections
 from .dismissed import dismissals
@@ -44,6 +44,7 @@ FINDERS: Sequence[Finder] = (
     rows_examined,
     connections,
     slow_cache,
+    refused_values,
     mostly_other,
     queue,
     new_statements,

@@ -15,6 +15,7 @@ Category = Literal[
     "rows_examined",
     "row_locks",
     "slow_cache",
+    "refused_values",
     "mostly_other",
     "queue",
     "new_statement",
@@ -170,6 +171,8 @@ THRESHOLDS: Mapping[str, str] = {
     " no holder is known",
     "slow_cache": "at least 90 % hits, and 3 ms a call in half of the transactions with such calls; beside other"
     " servers, twice the median of their times, or 10 ms",
+    "refused_values": "the server refuses at least half of the values of keys of one prefix, and none of their lookups"
+    " hits",
     "mostly_other": "half of the transactions are at least 10 ms, and 50 % of their time, in no measured call but"
     " `view` and `middleware`",
     "new_statement": f"first sent by a version that was first seen in the last {NEW_DAYS} days, and by none of the"

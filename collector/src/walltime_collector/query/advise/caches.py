@@ -1,15 +1,18 @@
-"""Caches: keys that are read one by one, and servers that hit but are slow."""
+"""Caches: keys that are read one by one, servers that hit but are slow, and values that they refuse."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 
 from ...format import count, duration, plural, printable, ratio
+from .. import other_side
 from ..kept.sample import SampledCall, kept_sample
+from ..queries import run
 from ..servers.requested import key_prefix
 from ..statistics import weighted
 from .answer import (
@@ -23,11 +26,13 @@ from .answer import (
     USUAL_CACHE_CALL_NS,
 )
 from .candidate import Bills, Candidate
-from .observed import Key, Observed, grouped
+from .observed import Key, Observed, TargetSums, grouped
 
 _LEAST_COMPARED = 100
 """Calls of another server that this one is compared with."""
 _SEVERAL = re.compile(r" and \d+ more$")
+_STORES = {"memcache.get": "memcache.set", "redis.get": "redis.set"}
+_REFUSED = 0.5
 _TOGETHER = {"memcache.get": "get_many", "redis.get": "mget"}
 
 
@@ -129,3 +134,99 @@ def slow_cache(observed: Observed) -> Iterator[Candidate]:
 def _slow(hits: str, compared: str, kind: str, bills: Bills) -> str:
     call = duration(bills.call_ns)
     return f"{hits} of its lookups hit, but a call of {kind} takes {call} {bills.of_users}; {compared}."
+
+
+@dataclass
+class Built:
+    """Keys of one prefix that a service looks up in vain, builds, and sends to a server."""
+
+    lookups: float = 0.0
+    hits: float = 0.0
+    stores: list[tuple[Key, SampledCall, float]] = field(default_factory=list)
+    """By kind: the call that should store a value, and the weighed time from its lookup until then."""
+
+
+def refused_values(observed: Observed) -> Iterator[Candidate]:
+    """Keys whose values a server refuses, mostly because they are too large: each lookup builds them anew."""
+    window = observed.scope.window
+    too_large: Mapping[str, int] = {
+        row["server"]: row["refused"]
+        for row in run(observed.engine, "advise/too_large", start_ns=window.start_ns, end_ns=window.end_ns)
+    }
+    known = other_side.servers(observed.engine, window) if too_large else ()
+    for component, store in _STORES.items():
+        for server in sorted({each.address for each in observed.targets if each.component == store}):
+            refused = too_large.get(other_side.meant(server, known) or "", 0) if component == "memcache.get" else 0
+            mine = [each for each in observed.targets if each.address == server]
+            lookups = {each.kind: each for each in mine if each.component == component and each.misses}
+            if lookups and (refused or any(each.errors for each in mine if each.component == store)):
+                kinds = list(map("\t".join, lookups))
+                _, calls = kept_sample(observed.engine, observed.sampled, address=server, kinds=kinds, is_by_kind=True)
+                yield from _refused(observed, (component, store, server), lookups, calls, refused)
+
+
+def _refused(
+    observed: Observed,
+    where: tuple[str, str, str],
+    lookups: Mapping[Key, TargetSums],
+    calls: Sequence[SampledCall],
+    too_large: int,
+) -> Iterator[Candidate]:
+    component, store, server = where
+    gets = [each for each in calls if each.call.component == component]
+    all_ns = {kind: sum(map(_weighed_ns, each)) or 1.0 for kind, each in grouped(gets, lambda each: each.kind).items()}
+    all_misses = sum(each.weight for each in gets if each.call.result == "miss") or 1.0
+    misses = sum(each.misses for each in lookups.values())
+    for (service, prefix), built in _built(calls, component, store).items():
+        weights = [each.weight for _, each, _ in built.stores]
+        errors = [each.call.error for _, each, _ in built.stores if each.call.error]
+        missed = misses * built.lookups / all_misses
+        is_too_large = too_large >= _REFUSED * missed
+        if built.hits or weighted.effective(weights) < LEAST_HELPED:
+            continue
+        if not is_too_large and len(errors) < _REFUSED * len(weights):
+            continue
+        share: dict[Key, float] = defaultdict(float)
+        for kind, _, built_ns in built.stores:
+            share[kind] += built_ns / all_ns[kind]
+        kinds = observed.worth((kind, share[kind] * each.time_ns) for kind, each in lookups.items())
+        if not kinds:
+            continue
+        why = "are larger than it takes (-I, by default 1 MB)" if is_too_large else f"are refused ({errors[0]})"
+        yield Candidate(
+            "refused_values",
+            service,
+            f"{store} {prefix} {server}",
+            kinds,
+            of="targets",
+            targets=(f"{component}\t{server}",),
+            share=share,
+            change=f"Make the values of {printable(prefix)}… smaller, or do not look them up on {server}: they {why}.",
+            finding=partial(_in_vain, count(missed * observed.one_in)),
+            certainty=f"Read from {plural(len(weights), 'kept call')} that should store one; the price is the most it"
+            " can be: the first one of each has to be built.",
+            component=store,
+            address=server,
+        )
+
+
+def _built(calls: Sequence[SampledCall], component: str, store: str) -> Mapping[tuple[str, str], Built]:
+    """By service and prefix; calls are in the order of their starts."""
+    found: dict[tuple[str, str], Built] = defaultdict(Built)
+    for (_, kind), mine in grouped(calls, lambda each: (each.trace_id, each.kind)).items():
+        missed: dict[str, int] = {}
+        for each in mine:
+            call, built = each.call, found[kind[0], key_prefix(each.call.text)]
+            if call.component == component and not _SEVERAL.search(call.text):
+                built.lookups += each.weight * (call.result == "miss")
+                built.hits += each.weight * (call.result == "hit")
+                if call.result == "miss":
+                    missed[call.text] = call.offset_ns
+            elif call.component == store and call.text in missed:
+                took_ns = call.offset_ns + call.duration_ns - missed.pop(call.text)
+                built.stores.append((kind, each, each.weight * took_ns))
+    return found
+
+
+def _in_vain(misses: str, kind: str, bills: Bills) -> str:
+    return f"{kind} looks them up {bills.where}, always in vain ({misses} misses), and builds them each time."

@@ -82,6 +82,7 @@ class TargetSums(OfKind):
     time_ns: int
     hits: int
     misses: int
+    errors: int
     call_ns: float
     """Of a typical call."""
 

@@ -14,9 +14,10 @@ from ..queries import run
 from ..sampled import MOST_READ, sampled, transactions_about
 from ..scope import Scope
 from .answer import DigestedStatement
+from .combined import digested
 from .history import history
 from .over_time import MAX_TEXTS, StatementOverTime, statement_over_time
-from .rank import digested, of_log, sent_in
+from .rank import of_log, sent_in
 
 _MAX_SENDERS = 100
 _MAX_PLACES = 50

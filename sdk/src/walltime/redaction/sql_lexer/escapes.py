@@ -9,14 +9,26 @@ from typing import Final
 _OTHERS: Final = r"""|`[^`]*`|/\*.*?\*/|\#[^\n]*|--(?=[\s\x00-\x1f\x7f])[^\n]*|(?P<open>['"`]|/\*).*"""
 _DOUBLE: Final = r"""|"[^"]*(?:""[^"]*)*\""""
 _ESCAPING_SINGLE: Final = r"""'[^'\\]*(?:(?:''|\\.)[^'\\]*)*'"""
+_PLAIN_SINGLE: Final = r"""'[^']*(?:''[^']*)*'"""
 _BY_DEFAULT: Final = re.compile(_ESCAPING_SINGLE + r"""|"[^"\\]*(?:(?:""|\\.)[^"\\]*)*\"""" + _OTHERS, re.DOTALL)
 _ANSI_QUOTES: Final = re.compile(_ESCAPING_SINGLE + _DOUBLE + _OTHERS, re.DOTALL)
-_NO_BACKSLASH_ESCAPES: Final = re.compile(r"""'[^']*(?:''[^']*)*'""" + _DOUBLE + _OTHERS, re.DOTALL)
+_NO_BACKSLASH_ESCAPES: Final = re.compile(_PLAIN_SINGLE + _DOUBLE + _OTHERS, re.DOTALL)
+_CODE: Final = r"""[^'"`\#/\-\\]*"""
+_NO_WORD: Final = r"(?![\w$\x80-\uffff])"
+
+
+def _sensible(single: str) -> re.Pattern[str]:
+    """Code without a backslash and closed tokens, of which no word follows a string; a thousand at once, for memory."""
+    strings = rf"""'[^'\\]*'(?!'){_NO_WORD}|{single}{_NO_WORD}{_DOUBLE}{_NO_WORD}"""
+    others = rf"{_OTHERS.partition('|(?P<open>')[0]}|/(?!\*)|-(?!-[\s\x00-\x1f\x7f])|\\N"
+    return re.compile(rf"{_CODE}(?:(?:{strings}{others}){_CODE}){{,1000}}", re.DOTALL)
+
+
+_SENSIBLE_WITHOUT_ESCAPES: Final = _sensible(_PLAIN_SINGLE)
+_SENSIBLE_ANSI_QUOTES: Final = _sensible(_ESCAPING_SINGLE)
 _NONSENSE: Final = re.compile(r"""['"`]|\\(?!N)""")
 _ODD: Final = re.compile(r"""[\[$]|--|/\*""")
 """What dialects differ in; outside of strings it is rare."""
-_WORD: Final = re.compile(r"[\w$\x80-\uffff]")
-_STRAY: Final = re.compile(r"\\(?!N)")
 
 
 def only_default_makes_sense(text: str) -> bool:
@@ -35,24 +47,24 @@ def only_default_makes_sense(text: str) -> bool:
 
 def may_be_open(text: str) -> bool:
     """
-    Whether the text ends inside a literal in a sql_mode where fewer backslashes are escapes, and makes sense there.
+    Whether a text ends inside a literal in a sql_mode where fewer backslashes are escapes, and makes sense there.
 
     It makes none if a backslash is in code, or a word follows a string at once.
+
+    Args:
+        text: It is closed by MySQL's default.
     """
-    return any(_is_open(text, dialect) for dialect in (_NO_BACKSLASH_ESCAPES, _ANSI_QUOTES))
+    return _is_open(text, _SENSIBLE_WITHOUT_ESCAPES, _NO_BACKSLASH_ESCAPES) or (
+        '"' in text and _is_open(text, _SENSIBLE_ANSI_QUOTES, _ANSI_QUOTES)
+    )
 
 
-def _is_open(text: str, dialect: re.Pattern[str]) -> bool:
-    at = 0
-    for token in dialect.finditer(text):
-        if _STRAY.search(text, at, token.start()):
-            return False
-        if token["open"]:
-            return True
-        at = token.end()
-        if text[at - 1] in "'\"" and _WORD.match(text, at):
-            return False
-    return False
+def _is_open(text: str, sensible: re.Pattern[str], dialect: re.Pattern[str]) -> bool:
+    at, after = -1, 0
+    while after > at:
+        at, after = after, sensible.match(text, after).end()  # type: ignore[union-attr]  # it matches an empty text, too
+    token = dialect.match(text, at)
+    return token is not None and token["open"] is not None
 
 
 def _is_nonsense(code: str) -> bool:

@@ -1,8 +1,4 @@
 -- Which kinds held the locks that the slow transactions waited for, of which tables, and how long were they idle?
-WITH
--- include why/_compared.sql
-    ,
--- include why/_weight.sql
 SELECT
     holder_service,
     holder_name,
@@ -12,7 +8,14 @@ SELECT
     countIf(each_idle_ns > 0) AS idle,
     quantileExactIf(0.5)(each_idle_ns, each_idle_ns > 0) AS idle_ns,
     argMax(lower(hex(holder_trace)), each_ns) AS trace
-FROM transactions
+FROM
+(
+    WITH
+-- include why/_compared.sql
+    SELECT trace_id, span_id
+    FROM transactions
+    WHERE is_compared AND is_slow
+) AS compared
 INNER JOIN
 (
     SELECT
@@ -48,7 +51,6 @@ INNER JOIN
                     AND lock_waits.started_at < fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') + INTERVAL 1 HOUR)
         GROUP BY trace_id, span_id
     ) AS holders ON holders.trace_id = waits.holder_trace_id AND holders.span_id = waits.holder_span_id
-) AS held ON transactions.trace_id = held.waiting_trace AND transactions.span_id = held.waiting_span
-WHERE is_compared AND is_slow
+) AS held ON compared.trace_id = held.waiting_trace AND compared.span_id = held.waiting_span
 GROUP BY holder_service, holder_name, holder_object
 ORDER BY waited_ns DESC, holder_service, holder_name, holder_object

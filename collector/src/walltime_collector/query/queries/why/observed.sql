@@ -6,6 +6,8 @@ FROM
     UNION ALL
     SELECT server FROM mysql_status LIMIT 1
     UNION ALL
+    SELECT server FROM slow_queries LIMIT 1
+    UNION ALL
     SELECT server FROM lock_waits LIMIT 1
     UNION ALL
     SELECT server FROM server_events LIMIT 1

@@ -1,9 +1,5 @@
 -- How long did the transactions of each side wait for locks whose holder was seen? In blocks of time, for the test.
 WITH
--- include why/_compared.sql
-    ,
--- include why/_weight.sql
-    ,
     if(is_slow, ({slow_start_ns:Int64}, {slow_end_ns:Int64}), ({usual_start_ns:Int64}, {usual_end_ns:Int64})) AS window,
     toUInt8(least(intDiv(16 * (toUnixTimestamp64Nano(started_at) - window.1), greatest(window.2 - window.1, 1)), 15)) AS block
 SELECT
@@ -14,7 +10,17 @@ SELECT
     countIf(waits.waited_ns > 0) AS waited,
     sumForEach(arrayMap(each -> if(each = block, weight, 0), range(16))) AS block_weights,
     sumForEach(arrayMap(each -> if(each = block, weight * waits.waited_ns, 0), range(16))) AS block_ns
-FROM transactions
+FROM
+(
+    -- conditions name columns as transactions.…, which a join would not find
+    WITH
+-- include why/_compared.sql
+        ,
+-- include why/_weight.sql
+    SELECT trace_id, span_id, started_at, is_slow, weight
+    FROM transactions
+    WHERE is_compared
+) AS compared
 LEFT JOIN
 (
     SELECT trace_id AS waiting_trace, span_id AS waiting_span, toFloat64(sum(waited_ns)) AS waited_ns
@@ -29,7 +35,6 @@ LEFT JOIN
     )
     WHERE sort != 'deadlock' AND trace_id != toFixedString('', 16)
     GROUP BY trace_id, span_id
-) AS waits ON transactions.trace_id = waits.waiting_trace AND transactions.span_id = waits.waiting_span
-WHERE is_compared
+) AS waits ON compared.trace_id = waits.waiting_trace AND compared.span_id = waits.waiting_span
 GROUP BY side
 ORDER BY side

@@ -75,9 +75,8 @@ class Status:
         if now - before < max(_LEAST_RATE, _NOTABLE * (misses - usual_misses)) or (p_value or 0) >= CHANCE:
             return None
         if self.slow.sum("unread_evictions") >= _UNREAD * self.slow.sum("evictions"):
-            words += ", nearly all of which were never read: it is filled with what nobody reads"
-        else:
-            words += f": {size(self.slow.blocks['max_bytes'].max())} are too little"
+            words += ", nearly all before they were read"
+        words += f": {size(self.slow.blocks['max_bytes'].max())} are too little"
         return self._finding(words, p_value, "evictions", "misses", "seconds")
 
     def as_ever(self, kind: Contribution) -> Finding | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -105,14 +106,20 @@ def _stopped(reading: Reading, server: Server, status: cache_status.Status | Non
         mine = [each for each in server.happened if each.event == event]
         if mine and (slow_itself or any("fork_ns" in each.details for each in mine) or event == "slow_command"):
             found = carried(reading, server.asked, server.spans(event, 0))
-            yield from _said(found, mine[-1].what if len(mine) == 1 else _times(mine))
+            yield from _said(
+                found, _most([each for each in mine if each.end_ns > reading.compared.slow.start_ns] or mine)
+            )
     if slow_itself:
         yield from _said(slow_itself, "")
 
 
-def _times(happened: Sequence[ServerEvent]) -> str:
-    """The last one, and that there were more."""
-    return f"{happened[-1].what}, the last time of {len(happened)}"
+def _most(happened: Sequence[ServerEvent]) -> str:
+    """The command that took the most time, its longest event, and how many there were."""
+    took_s = defaultdict[str, float](float)
+    for each in happened:
+        took_s[each.details.get("command", "")] += each.number
+    longest = max(happened, key=lambda each: (took_s[each.details.get("command", "")], each.number))
+    return longest.what + f", the longest of {len(happened)} times" * (len(happened) > 1)
 
 
 def _said(found: Finding | None, sentence: str) -> Iterator[Finding]:

@@ -8,23 +8,25 @@ from ....queries import run
 from ...finding import Finding
 from ...reading import Reading
 from ..cause import Cause
-from . import caches, holders, plans
+from . import caches, holders, keys, load, plans
 
 _MODULES: Sequence[Callable[[Reading, Sequence[Cause]], list[Finding]]] = (
     caches.findings,
     holders.findings,
     plans.findings,
+    load.findings,
 )
 """Each explains these causes by what a server says: tested as any other claim, or an event, with evidence."""
 
 
 def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
     """
-    What the servers behind these causes say, the most telling first; nothing when no server was ever observed.
+    What the servers behind these causes say, the most telling first, and which keys lost their hits.
+
+    Only the latter when no server was ever observed.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if not causes or not run(reading.engine, "why/observed"):
-        return []
-    return [finding for module in _MODULES for finding in module(reading, causes)]
+    modules = _MODULES if causes and run(reading.engine, "why/observed") else ()
+    return [finding for module in (*modules, keys.findings) for finding in module(reading, causes)]
