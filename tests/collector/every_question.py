@@ -38,6 +38,7 @@ from walltime_collector.sql.runner import QueryRunner
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template
 from walltime_collector.web.application import make_app
 
+from tests.collector.every_evidence import ask_for_evidence
 from tests.collector.pages.conftest import Browser
 from tests.collector.traffic import Sent
 
@@ -129,8 +130,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     assert kept_sample(asked, hour, texts=texts)
     # only where calls of several components became slower, a mix changed, or waits are known
     for _, compared in recording.questions["why/populations"][:3]:
-        for name in ("computing", "cpu_wait", "garbage", "interpreter", "interpreter_wait", "loop_wait", "queue"):
-            run(asked, f"why/evidence/{name}", **compared)
+        ask_for_evidence(asked, compared, _fingerprint_id(_typical(sent)))
         run(asked, "why/held_up", **compared)
         lengths = {"slow_block_ns": 10**9, "usual_block_ns": 10**9}
         run(asked, "why/dimensions/servers", **compared, **lengths, servers=["mysql.query 10.0.0.5:3306"])
@@ -163,8 +163,13 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     _ask_for_advice(asked, hour, _typical(sent))
     # only of kinds that are not as usual
-    run(asked, "incidents/earlier", service="shop", name=_typical(sent).name, now_s=last_s + 86_400, least_days=2)
+    run(asked, "incidents/earlier", service="shop", name=_typical(sent).name, now_s=last_s + 86_400, least_days=1)
     run(asked, "incidents/same_hour", service="shop", kind=_typical(sent).name, start_s=last_s + 86_400)
+    series = {"measures": ["time", "calls"], "components": ["", "mysql.query"], "addresses": ["", ""]}
+    kind, suspect = {"service": "shop", "kind": _typical(sent).name}, {"start_s": last_s - 240, "end_s": last_s}
+    run(asked, "incidents/transactions", **kind, **suspect, limit=2_000, **series)
+    run(asked, "diff/kind", **hour.parameters(), bound_ns=10**9, with_failed=True)
+    run(asked, "servers/caches_of_bills", within_s=3_600)
     for is_shared in (True, False):
         watch = IncidentWatch(
             asked, health, Thresholds(), look_s=30, notify=list, collector="this", is_shared=is_shared

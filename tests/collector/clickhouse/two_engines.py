@@ -6,16 +6,19 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
+from walltime_collector.observe.events import System, event_row
 from walltime_collector.spool.segment import Record
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template
 
 from tests.collector.clickhouse.spans import pairs
 from tests.collector.clickhouse.spans import request as stock_request
 from tests.collector.every_question import Asked, Questions
-from tests.collector.traffic import MS, Sent, Shop, export_request
+from tests.collector.traffic import CACHES, DATABASE, MS, Sent, Shop, export_request
 
 MINUTE_NS = 60_000_000_000
 DAY_NS = 1_440 * MINUTE_NS
@@ -58,7 +61,7 @@ def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]
     now_ns = time.time_ns()
     pages.append(
         [
-            Sent("0f" * 16, "0f" * 8, "_OTHER", now_ns - MINUTE_NS, MS, service="batch"),
+            Sent("0f" * 16, "0f" * 8, "_OTHER", now_ns - MINUTE_NS, 9 * MS, service="batch"),
             Sent("0e" * 16, "0e" * 8, "GET /before", now_ns - 3 * DAY_NS, MS),
         ]
     )
@@ -83,17 +86,56 @@ def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]
     minutes = {"minute": now_ns // 10**9 // 60 * 60 - 60, "collector": "a", "host": "b", "received": 9, "is_ok": True}
     slow = slow_rows(20) + _logged(kept)
     dismissed = {"id": "0123456789", "decided_at": now_ns / 10**9, "until": now_ns // 10**9 + 3_600, "why": "later"}
-    said = {"at": now_ns // 10**9 - 60, "over_ns": 10**9, "max_connections": 9}
-    database, cache = {**said, "server": "10.0.0.5:3306"}, {**said, "server": "10.0.0.11:11211", "system": "memcached"}
+    observed = _observed(kept, now_ns // 10**9)
     for engine in engines:
-        engine.insert_rows("mysql_status", json.dumps(database).encode(), "database")
-        engine.insert_rows("cache_status", json.dumps(cache).encode(), "cache")
         engine.insert(records, "shop")
+        for table, rows in observed.items():
+            engine.insert_rows(table, "".join(json.dumps(row) + "\n" for row in rows).encode(), table)
         engine.insert_rows("slow_log_entries", slow, "slow")
         engine.insert_rows("plans", _plans(kept, now_ns // 10**9), "plans")
         engine.insert_rows("dismissed_advice", json.dumps(dismissed).encode(), "dismissed")
         engine.insert_rows("walltime_health", json.dumps(minutes).encode(), "minutes")
     return sent
+
+
+def _observed(sent: Sequence[Sent], at_s: int) -> dict[str, list[dict[str, Any]]]:
+    """
+    By table, what the servers say: of the database and a cache for ten minutes, in one of which the cache is slow.
+
+    Each of `sent` waits for a lock that the one before it holds; the database knows every other of these.
+    """
+    asked = [{"at": at_s - ago_s, "over_ns": 10**10, "max_connections": 9} for ago_s in range(0, 600, 10)]
+    cache = {"server": CACHES[0], "system": "memcached", "hits": 9, "misses": 1}
+    servers: tuple[tuple[str, System], ...] = (DATABASE, "mysql"), (CACHES[0], "memcached")
+    others = {"pings": 1, "store_too_large": 1}
+    return {
+        "mysql_status": [row | {"server": DATABASE, "threads_running": row["at"] % 7} for row in asked],
+        "cache_status": [
+            row | cache | {"others": others | {"ping_ns": 50 * MS if 180 <= at_s - row["at"] < 240 else MS}}
+            for row in asked
+        ],
+        "server_events": [
+            event_row(server, system, "restarted", "It is.", at_s=at_s - 240, until_s=at_s - 200)
+            for server, system in servers
+        ],
+        "lock_wait_entries": [
+            {
+                "started_at": waits.started_ns // 1_000 / 10**6,
+                "updated_at": at_s,
+                "server": DATABASE,
+                "sort": "row",
+                "waited_ns": 200 * MS + at,
+                "object": "shop.cart_line",
+                "connection_id": CONNECTION_ID + 1,
+                "trace_id": waits.trace_id,
+                "span_id": waits.span_id,
+                "holder_connection_id": CONNECTION_ID,
+                "holder_idle_ns": MS + at,
+            }
+            | ({"holder_trace_id": holds.trace_id, "holder_span_id": holds.span_id} if at % 2 else {})
+            for at, (holds, waits) in enumerate(pairwise(sent))
+        ],
+    }
 
 
 def _plans(sent: Sequence[Sent], at_s: int) -> bytes:
