@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from walltime_collector.clickhouse.engine import Engine, Parameters
+from collections.abc import Mapping
+from typing import Any
+
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.queries import run
 
 from tests.collector.traffic import CACHES, DATABASE, MS
@@ -13,7 +16,7 @@ _OF_BOTH_SIDES = (
 )
 
 
-def ask_for_evidence(engine: Engine, compared: Parameters, fingerprint: int) -> None:
+def ask_for_evidence(engine: Engine, compared: Mapping[str, Any], fingerprint: int) -> None:
     """What is asked only where it explains a difference, or in a statement that people run."""
     for name in _OF_BOTH_SIDES:
         run(engine, f"why/evidence/{name}", **compared)

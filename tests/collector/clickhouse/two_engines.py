@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
 from walltime_collector.observe.events import System, event_row
+from walltime_collector.observe.writer import Row
 from walltime_collector.spool.segment import Record
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template
 
@@ -98,7 +98,7 @@ def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]
     return sent
 
 
-def _observed(sent: Sequence[Sent], at_s: int) -> dict[str, list[dict[str, Any]]]:
+def _observed(sent: Sequence[Sent], at_s: int) -> dict[str, Sequence[Row]]:
     """
     By table, what the servers say: of the database and a cache for ten minutes, in one of which the cache is slow.
 
