@@ -196,7 +196,12 @@ def test_why_names_the_disk_and_the_misses_of_the_buffer_pool(observed: Observed
     """The same statement reads what is in the buffer pool, and then what is not; the warm-up is in neither window."""
     sent: list[Sent] = []
     pages(observed.servers["mysql"], sent, 10, is_cold=False)
-    usual, slow = (pages(observed.servers["mysql"], sent, 34, is_cold=is_cold) for is_cold in (False, True))
+    for _ in range(4):
+        before = len(sent)
+        usual = pages(observed.servers["mysql"], sent, 34, is_cold=False)
+        if is_calm([each.duration_ns for each in sent[before:]]):
+            break
+    slow = pages(observed.servers["mysql"], sent, 34, is_cold=True)
     observed.collector.send(export_request(sent))
     eventually(lambda: observed.counted("slow_queries") == observed.counted("transactions") == len(sent))
     params = {"kind": sent[0].name, "during": written(slow), "against": written(usual)}
@@ -210,6 +215,13 @@ def test_why_names_the_disk_and_the_misses_of_the_buffer_pool(observed: Observed
     longer = {each: numbers[f"slow_{each}_ns"] - numbers[f"usual_{each}_ns"] for each in ("query", "disk")}
     assert longer["disk"] > longer["query"] / 2
     assert numbers["slow_page_misses"] > 100 > 10 * numbers["usual_page_misses"]
+
+
+def is_calm(took_ns: Sequence[int]) -> bool:
+    """A machine that is busy with something else for seconds makes a time that is not usual, as `why` rightly says."""
+    eighth = len(took_ns) // 8
+    sums = [sum(took_ns[at * eighth : (at + 1) * eighth]) for at in range(8)]
+    return max(sums) < 1.5 * min(sums)
 
 
 def pages(server: MariaDB, sent: list[Sent], seconds: int, *, is_cold: bool) -> Window:
