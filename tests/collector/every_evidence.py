@@ -30,5 +30,5 @@ def ask_for_evidence(engine: Engine, compared: Mapping[str, Any], fingerprint: i
     spans = {"starts_ns": [compared["slow_start_ns"]], "ends_ns": [compared["slow_end_ns"]]}
     run(engine, "why/evidence/during", **compared, **of, **spans, measure="time_ns")
     run(engine, "why/evidence/load", **compared, server=DATABASE, fingerprints=[fingerprint])
-    run(engine, "why/holders", **compared, limit=9)
+    run(engine, "why/holders", **compared, limit=1_000)
     run(engine, "why/singles", **{**compared, "bound_ns": 20 * MS})
