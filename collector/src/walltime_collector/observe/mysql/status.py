@@ -122,7 +122,8 @@ class StatusLook(Look[Connection]):
         self._refused += refused
         self._refused_until_s, limit = now_s, self._slowly["max_connections"]
         # MariaDB does not count those that it refuses after their login
-        what = f"{self.name} refused at least {self._refused} clients: all {limit} of max_connections were used"
+        clients = "1 client" if self._refused == 1 else f"{self._refused} clients"
+        what = f"{self.name} refused at least {clients}: all {limit} of max_connections were used"
         event = event_row(
             *(self.name, "mysql", "connection_limit", what),
             at_s=self._refused_since_s,
