@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from walltime.core.transaction import clock
-from walltime.sampling import serving, tick
+from walltime.sampling import serving, suspended, tick
 
 from tests.sdk.sampling.sampled import ALMOST_ALWAYS, COMPUTING, Entry, busy, entries, sampled, share
 from tests.sdk.sink import Sink
@@ -303,3 +304,13 @@ def test_a_transaction_that_goes_on_many_times_is_looked_at_once() -> None:
         return kept
 
     assert asyncio.run(read()) == {1}
+
+
+def test_a_task_that_ends_meanwhile_has_no_context() -> None:
+    loop = asyncio.new_event_loop()
+    ran: list[FrameType] = []
+    loop.call_soon(lambda: ran.append(sys._getframe(1)))  # of `Handle._run`, which forgets its handle at its end
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+    assert suspended._context_of(object(), ran[0]) == {}

@@ -125,5 +125,6 @@ def _context_of(task: Any, frame: FrameType | None) -> Any:
     handle = sys.modules["asyncio.events"].Handle._run.__code__
     for each in frames.outward(frame):
         if each.f_code is handle:
-            return frames.local(each, "self")._context
+            ran = frames.local(each, "self")  # at its end `Handle._run` sets it to None, to break a cycle
+            return {} if ran is None else ran._context
     return {}
