@@ -57,6 +57,11 @@ class Comparison:
         """Whether a part is compared with the rest."""
         return self.slowest_percent is not None or bool(self.when)
 
+    @property
+    def whole(self) -> Window:
+        """From the first start to the last end."""
+        return Window(min(self.slow.start_ns, self.usual.start_ns), max(self.slow.end_ns, self.usual.end_ns))
+
     def parameters(self) -> dict[str, int]:
         """Of queries/why/_compared.sql, without `when`."""
         return {

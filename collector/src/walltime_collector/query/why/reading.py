@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...clickhouse.engine import Engine, Parameter
 from ...format import iso_time
+from .. import other_side
 from ..answers import from_row
 from ..components import counters_by_component, sums
 from ..queries import Row, run, written
@@ -43,6 +45,26 @@ class Reading:
     def difference_ns(self) -> float:
         """Of the means."""
         return self.slow.mean_ns - self.usual.mean_ns
+
+    @cached_property
+    def is_observed(self) -> bool:
+        """
+        Whether any database or cache was ever observed.
+
+        Raises:
+            EngineUnavailable, QueryFailed: No answer.
+        """
+        return bool(run(self.engine, "why/observed"))
+
+    @cached_property
+    def observed(self) -> tuple[other_side.Observed, ...]:
+        """
+        Databases and caches that answered in the time of both sides.
+
+        Raises:
+            EngineUnavailable, QueryFailed: No answer.
+        """
+        return other_side.servers(self.engine, self.compared.whole)
 
     def evidence(self, name: str, numbers: Mapping[str, float], *traces: str, **more: Parameter) -> Evidence:
         """

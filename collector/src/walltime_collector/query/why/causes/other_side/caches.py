@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from .... import other_side
 from ....other_side import ServerEvent, events
-from ....windows import Window
 from ...answer import Contribution
 from ...finding import BECAUSE, Finding
 from ...reading import Reading
@@ -51,13 +50,10 @@ def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
     asked = list(dict.fromkeys(each for cause in causes for each in _asked(reading, cause)))
     if not asked:
         return []
-    compared = reading.compared
-    window = Window(compared.usual.start_ns, max(compared.slow.end_ns, compared.usual.end_ns))
-    window = Window(min(window.start_ns, compared.slow.start_ns), window.end_ns)
-    known = other_side.servers(reading.engine, window)
+    window = reading.compared.whole
     found: list[Finding] = []
     for each in asked:
-        if (name := other_side.meant(each.target.address, known)) is not None:
+        if (name := other_side.meant(each.target.address, reading.observed)) is not None:
             happened = events(reading.engine, replace(window, start_ns=window.start_ns - _BEFORE_NS), (name,))
             server = Server(name, each, happened)
             found += [finding] if (finding := next(_explained(reading, server), None)) else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....queries import run
 from ...finding import Finding
 from ...reading import Reading
 from ..cause import Cause
@@ -28,5 +27,5 @@ def findings(reading: Reading, causes: Sequence[Cause]) -> list[Finding]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    modules = _MODULES if causes and run(reading.engine, "why/observed") else ()
+    modules = _MODULES if causes and reading.is_observed else ()
     return [finding for module in (*modules, keys.findings) for finding in module(reading, causes)]

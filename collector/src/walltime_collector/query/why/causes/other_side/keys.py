@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,18 +31,18 @@ class Keys:
     usual: Row
     slow: Row
 
-    @property
+    @cached_property
     def lost(self) -> float:
         """Hits that were lost, of the lookups of the slow side."""
-        return -sum(self.slow["keys"]) * self._change().size
+        return -sum(self.slow["keys"]) * self._change.size
 
     def is_chance(self, looked_at: int) -> bool:
         """Of so many prefixes, one may differ as much by chance, or it is little, or of few transactions."""
         if min(len(self.usual["keys"]), len(self.slow["keys"])) < SUPPORT:
             return True
-        change = self._change()
-        return change.size > -STEADY_HITS or change.p_value * looked_at >= CHANCE
+        return self._change.size > -STEADY_HITS or self._change.p_value * looked_at >= CHANCE
 
+    @cached_property
     def _change(self) -> estimates.Estimate:
         """Of the hit ratio; transactions are independent."""
         now, before = (

@@ -16,7 +16,6 @@ from ....statistics import CHANCE
 from ....statistics.blocks import FEWEST, Blocks, Tested, compare
 from ....statistics.multiple import holm
 from ....statistics.tails import capped
-from ....windows import Window
 from ...answer import Contribution
 from ...durations import in_blocks
 from ...finding import BECAUSE, Finding
@@ -94,12 +93,9 @@ def _explained(reading: Reading, cause: Cause) -> Iterator[Finding]:
 
 def _server(reading: Reading, cause: Cause) -> str:
     """The observed server with most of the slower calls; empty when none is observed."""
-    usual, slow = reading.compared.usual, reading.compared.slow
-    window = Window(min(usual.start_ns, slow.start_ns), max(usual.end_ns, slow.end_ns))
-    known = other_side.servers(reading.engine, window)
     mine = cause.targets or [each for each in reading.targets if each.component == cause.part.component]
     slowest = sorted(mine, key=lambda each: -each.slower_ns)
-    return next((name for each in slowest if (name := other_side.meant(each.address, known))), "")
+    return next((name for each in slowest if (name := other_side.meant(each.address, reading.observed))), "")
 
 
 def _statements(reading: Reading, cause: Cause) -> Sequence[Contribution]:
