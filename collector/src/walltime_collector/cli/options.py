@@ -33,6 +33,9 @@ ClientCertificate = Annotated[
 ]
 
 
+Since = Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")]
+
+
 def _declared(
     url: Url = None, as_json: Json = False, token_file: TokenFile = None, client_certificate: ClientCertificate = None
 ) -> None: ...

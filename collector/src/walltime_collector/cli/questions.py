@@ -13,7 +13,7 @@ from ..query.why.answer import Why
 from ..trace_id import find_span_id, find_trace_id
 from . import addresses
 from .client import Client
-from .options import check_since, checked_options, refuse_beside, with_global_options
+from .options import Since, check_since, checked_options, refuse_beside, with_global_options
 from .output import print_json, print_rendered, read_as, write
 
 
@@ -85,7 +85,7 @@ def why(
             metavar="PERCENT", help="Without --during: compare this share of --since, the slowest, with the rest. [5]"
         ),
     ] = None,
-    since: Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")] = "1h",
+    since: Since = "1h",
     service: Annotated[str, typer.Option(help="The service, when several have a kind of this name.")] = "",
     when: Annotated[
         str, typer.Option(metavar="CONDITION", help="Compare those that match, as 'version = 2.1', with the others.")

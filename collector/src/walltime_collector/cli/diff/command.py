@@ -14,7 +14,7 @@ from ...query.diff.answer import Diff
 from ...query.names import shown
 from .. import addresses
 from ..client import Client
-from ..options import checked_options, refuse_beside, with_global_options
+from ..options import Since, checked_options, refuse_beside, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 _MOST = 1_000
@@ -41,7 +41,7 @@ def diff(
     against_when: Annotated[
         str, typer.Option(metavar="CONDITION", help="With those that match this. [with all others]")
     ] = "",
-    since: Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")] = "1h",
+    since: Since = "1h",
     service: Annotated[str, typer.Option(help="Only this service.")] = "",
     where: Annotated[str, typer.Option(metavar="CONDITION", help="Only those that match, on both sides.")] = "",
     fail_if_slower: Annotated[

@@ -12,7 +12,7 @@ from ...errors import CommandFailed
 from ...query.profile.answer import Profile
 from .. import addresses
 from ..client import Client
-from ..options import check_since, checked_options, refuse_beside, with_global_options
+from ..options import Since, check_since, checked_options, refuse_beside, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 
@@ -24,7 +24,7 @@ def profile(
     during: Annotated[
         str, typer.Option(metavar="WINDOW", help="Look at this time: 'last 90s', 5m..1m. [what --since says]")
     ] = "",
-    since: Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")] = "1h",
+    since: Since = "1h",
     service: Annotated[str, typer.Option(help="The service, when several have a kind of this name.")] = "",
     where: Annotated[str, typer.Option(metavar="CONDITION", help="Only those that match, as 'version = 2.1'.")] = "",
     state: Annotated[

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 # The last alternative takes what is not closed: without it each quote of a hostile text would search to the end.
-_OTHERS: Final = r"""|`[^`]*`|/\*.*?\*/|\#[^\n]*|--(?=[\s\x00-\x1f\x7f])[^\n]*|(?P<open>['"`]|/\*).*"""
+_CLOSED: Final = r"""|`[^`]*`|/\*.*?\*/|\#[^\n]*|--(?=[\s\x00-\x1f\x7f])[^\n]*"""
+_OTHERS: Final = _CLOSED + r"""|(?P<open>['"`]|/\*).*"""
 _DOUBLE: Final = r"""|"[^"]*(?:""[^"]*)*\""""
 _ESCAPING_SINGLE: Final = r"""'[^'\\]*(?:(?:''|\\.)[^'\\]*)*'"""
 _PLAIN_SINGLE: Final = r"""'[^']*(?:''[^']*)*'"""
@@ -20,7 +21,7 @@ _NO_WORD: Final = r"(?![\w$\x80-\uffff])"
 def _sensible(single: str) -> re.Pattern[str]:
     """Code without a backslash and closed tokens, of which no word follows a string; a thousand at once, for memory."""
     strings = rf"""'[^'\\]*'(?!'){_NO_WORD}|{single}{_NO_WORD}{_DOUBLE}{_NO_WORD}"""
-    others = rf"{_OTHERS.partition('|(?P<open>')[0]}|/(?!\*)|-(?!-[\s\x00-\x1f\x7f])|\\N"
+    others = rf"{_CLOSED}|/(?!\*)|-(?!-[\s\x00-\x1f\x7f])|\\N"
     return re.compile(rf"{_CODE}(?:(?:{strings}{others}){_CODE}){{,1000}}", re.DOTALL)
 
 

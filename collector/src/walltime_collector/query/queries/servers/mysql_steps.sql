@@ -1,13 +1,7 @@
 -- What did a MySQL or MariaDB server say of itself, in each step of the window and in all of it? Counters are sums over `over_ns`.
 SELECT
-    step,
-    grouping(step) AS is_whole,
-    sum(part_ns) AS over_ns,
-    argMax(s.version, at) AS version,
-    argMax(s.uptime_s, at) AS uptime_s,
+-- include servers/_of_steps.sql
     max(s.threads_connected) AS most_connected,
-    argMax(s.max_connections, at) AS max_connections,
-    sum(s.refused_connections * part) AS refused_connections,
     sum(s.threads_running * part_ns) / over_ns AS threads_running,
     sum(s.queries * part) AS queries,
     sum(s.page_requests * part) AS page_requests,
