@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -11,6 +12,8 @@ from grafana_foundation_sdk.cog.variants import Dataquery
 from grafana_foundation_sdk.models.dashboard import DataSourceRef
 
 QUERIES = Path(__file__).with_name("queries")
+_INCLUDE = re.compile(r"^ *-- include (\w+)((?: \w+=\S+)*)$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<!\$)\{([a-z]\w*)\}")
 SOURCE = DataSourceRef(type_val="grafana-clickhouse-datasource", uid="walltime")
 """The uid is fixed in provisioning/datasources/walltime.yaml."""
 
@@ -63,8 +66,16 @@ def sql(name: str) -> str:
     """
     The text of queries/<name>.sql, with the plugin's macros and the dashboard's variables still in it.
 
+    A line `-- include NAME` is replaced by queries/_NAME.sql, and with `-- include NAME this=that` each `{this}` in it
+    by `that`.
+
     Two traps of the plugin's macros. `$__timeFilter_ms` of plugin 3 compares with a quoted number of milliseconds,
     which ClickHouse takes for nanoseconds where the column has those, and nothing is found: use `$__timeFilter`. And a
     macro without arguments may swallow all up to the next closing bracket: write `($__interval_s)`.
     """
-    return (QUERIES / f"{name}.sql").read_text("utf-8").strip()
+    return _INCLUDE.sub(_included, (QUERIES / f"{name}.sql").read_text("utf-8").strip())
+
+
+def _included(line: re.Match[str]) -> str:
+    given = dict(each.split("=", 1) for each in line[2].split())
+    return _PARAMETER.sub(lambda found: given[found[1]], sql(f"_{line[1]}"))
