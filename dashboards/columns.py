@@ -85,7 +85,7 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(_LONG, "statement", "what happened"),
     "sent by": Column(180, is_flexible=True),
     # durations
-    **_all_of(_NS, "mean", "p50", "p95", "p99", "took", "time", "per call", "longest", "per query", "before", "after"),
+    **_all_of(_NS, "per get", "mean", "p50", "p95", "p99", "took", "time", "per call", "longest", "per query", "before", "after"),
     **_all_of(_NS, "mysql", "redis", "http", "python", "other", "cpu", "queue", "row lock", "io wait", "lag"),
     **_all_of(replace(_NS, width=85), "cpu wait", "lock wait", "framework"),
     **_all_of(replace(_NS, width=96), "memcache", "application"),
@@ -95,8 +95,9 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(replace(_COUNT, width=96), "transactions", "calls made", "examined", "incidents"),
     **_all_of(replace(_COUNT, width=136), "kinds that call it"),
     **_all_of(_MEAN, "per second"),
-    **_all_of(replace(_MEAN, width=150), "calls per transaction", "queries per transaction"),
-    **_all_of(_BAD_COUNT, "errors", "deadlocks"),
+    **_all_of(replace(_MEAN, width=150), "calls per transaction", "queries per transaction", "misses per transaction", "gets per transaction", "connects per transaction"),
+    **_all_of(_BAD_COUNT, "errors"),
+    **_all_of(replace(_BAD_COUNT, width=110), "deadlocks", "lock timeouts"),
     # shares
     **_all_of(_SHARE, "share", "hit ratio", "full scans"),
     "failed": _BAD_SHARE,

@@ -76,12 +76,12 @@ def columns(name: str) -> list[str]:
     return list(dict.fromkeys(_COLUMN.findall(sql(name))))
 
 
-def _text(name: str) -> str:
-    inside = name.rpartition("/")[0]
+def _text(name: str, folder: str = "") -> str:
+    folder = folder or name.rpartition("/")[0]
 
     def included(line: re.Match[str]) -> str:
-        own = f"{inside}/_{line[1]}"
-        text = _text(own if inside and (QUERIES / f"{own}.sql").exists() else f"_{line[1]}").rstrip()
+        own = f"{folder}/_{line[1]}"
+        text = _text(own if (QUERIES / f"{own}.sql").exists() else f"_{line[1]}", folder).rstrip()
         for given in line[2].split():
             text = text.replace("{%s}" % given.partition("=")[0], given.partition("=")[2])
         return text

@@ -1,4 +1,3 @@
--- What happened on databases and caches in the time shown? An annotation: its time, its text and its tags.
 SELECT
     at AS "time",
     until AS "timeEnd",

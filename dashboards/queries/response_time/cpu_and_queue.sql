@@ -1,13 +1,11 @@
--- What is beside the parts: CPU is spent inside them, queueing lies before all of them. Unknown is NULL, a gap, not 0;
--- so is an interval without transactions.
+-- CPU and waiting
+-- Means of a transaction. CPU is spent inside the other times; `cpu wait` is time in which it could have computed and got no CPU; `queue` is from the front end's X-Request-Start until the application began, before the response time starts. A line is missing where it is unknown.
+-- include points
 SELECT
-    $__timeInterval(started_at) AS time,
-    toNullable(avg(cpu_user_ns) / 1e6) AS "cpu user",
-    toNullable(avg(cpu_system_ns) / 1e6) AS "cpu system",
-    toNullable(avg(queue_ns) / 1e6) AS "queue"
-FROM transactions
-WHERE $__timeFilter(started_at)
-    AND $__conditionalAll(service IN (${service:singlequote}), $service)
-    AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-GROUP BY time
-ORDER BY time WITH FILL STEP ($__interval_s)
+    time,
+    cpu_ns / nullIf(cpu_known, 0) AS cpu,
+    cpu_wait_ns / nullIf(cpu_wait_known, 0) AS "cpu wait",
+    queue_ns / nullIf(queue_known, 0) AS queue
+FROM
+-- include kind_points
+ORDER BY time

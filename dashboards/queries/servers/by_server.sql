@@ -1,7 +1,8 @@
--- What does each server do for these transactions, and how well?
+-- Servers, by the time spent on them
+-- `hit ratio` and `misses` are of memcache's gets.
 SELECT
-    component,
-    address AS server,
+    component AS "component",
+    address AS "server",
     sum(time_ns) AS "time",
     sum(time_ns) / nullIf(sum(sum(time_ns)) OVER (), 0) AS "share",
     sum(calls) AS "calls made",

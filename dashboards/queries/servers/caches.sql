@@ -1,4 +1,5 @@
--- How are the caches doing, over the whole time shown?
+-- memcache
+-- All memcache servers together, over the time shown.
 SELECT
     sum(memcache_get_hits) / nullIf(sum(memcache_get_hits) + sum(memcache_get_misses), 0) AS "hit ratio",
     if(count() = 0, NULL, sum(memcache_get_calls) / count()) AS "gets per transaction",

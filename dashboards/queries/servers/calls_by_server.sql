@@ -1,6 +1,8 @@
--- How many calls per second does each server get, over time, whatever it is for? None is 0, not a gap.
+-- Calls per second by server
+-- Equal servers should get about equally many.
 SELECT
     time,
+    repeat(char(226, 128, 139), indexOf(arraySort(all_servers), on_server)) AS place,
     on_server,
     calls[on_server] / greatest(
         1,

@@ -1,5 +1,5 @@
--- How many connections to MySQL are opened per second? Near the rate of transactions means no pool. None is 0, not a gap;
--- no failure is NULL, so that no red line lies on the axis.
+-- Connections opened per second
+-- As many as transactions means that every one connects anew: use a pool, or persistent connections.
 SELECT
     time,
     connects / seconds AS "connects",

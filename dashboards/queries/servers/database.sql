@@ -1,4 +1,5 @@
--- How is MySQL doing, over the whole time shown, as the application sees it?
+-- MySQL
+-- All MySQL servers together, over the time shown, as the application sees them.
 SELECT
     if(count() = 0, NULL, sum(mysql_query_calls) / count()) AS "queries per transaction",
     if(sum(mysql_query_calls) = 0, NULL, sum(mysql_query_time_ns) / sum(mysql_query_calls)) AS "per query",

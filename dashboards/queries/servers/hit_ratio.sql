@@ -1,6 +1,8 @@
--- Which share of the keys asked for did each memcache server have, over time? An interval without keys is NULL, a gap.
+-- Hit ratio by server
+-- The share of the keys asked for that the server had. One alone falling to 0 was restarted or emptied.
 SELECT
     time,
+    repeat(char(226, 128, 139), indexOf(arraySort(servers), server)) AS place,
     server,
     if(asked[server] = 0, NULL, hits[server] / asked[server]) AS ratio
 FROM

@@ -1,6 +1,8 @@
--- How many keys per second did each memcache server not have? Each is a query for the database. None is 0, not a gap.
+-- Misses per second by server
+-- Each is work for the database.
 SELECT
     time,
+    repeat(char(226, 128, 139), indexOf(arraySort(servers), server)) AS place,
     server,
     misses[server] / greatest(
         1,

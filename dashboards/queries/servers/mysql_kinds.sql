@@ -1,7 +1,8 @@
--- Which kinds of transaction make MySQL's load? The table beside the load by kind, with links.
+-- Kinds of transaction, by their time in MySQL
+-- A click on a kind shows its response time. `queries` are means per transaction.
 SELECT
-    service,
-    name AS kind,
+    service AS "service",
+    name AS "kind",
     arraySum([COLUMNS('^mysql_.+_time_ns$') APPLY sum]) AS "time",
     "time" / nullIf(sum("time") OVER (), 0) AS "share",
     sum(mysql_query_calls) / count() AS "queries",

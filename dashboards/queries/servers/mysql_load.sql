@@ -1,5 +1,5 @@
--- How many statements does MySQL work on at once, and for which kinds? Time spent waiting for MySQL, divided by the time
--- that passed: the average number of active statements. The twelve kinds with most of it, and the rest together.
+-- Average active statements by kind
+-- The time transactions wait for MySQL, divided by the time that passed: how many statements it works on at once, and for whom. The twelve kinds with most of it, and the rest together. The table beside it has the links.
 WITH
     kinds_with_most AS
     (
@@ -14,6 +14,7 @@ WITH
     )
 SELECT
     time,
+    repeat(char(226, 128, 139), indexOf(arraySort(kinds), kind)) AS place,
     kind,
     ns[kind] / 1e9 / greatest(
         1,

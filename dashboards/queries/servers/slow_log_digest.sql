@@ -1,7 +1,5 @@
--- Which statements take the time, as the server's slow log tells it? A log that keeps one of n statements counts each n
--- times. A statement's comment says the route it came from: the kind without GET or POST.
--- Waits for locks are means per call. What a server does not report is NULL (no full scan, too: many
--- logs do not say); for MariaDB, waits for row locks are inferred: schema/013_row_lock_waits.sql.
+-- Statements, as MySQL's slow log has them
+-- By total time on the server; waits and rows examined and sent are means per call. A cell is empty where the server does not report it. MariaDB reports no wait for row locks: `likely row lock` is its time in the storage engine that neither disk nor pages explain.
 WITH
     row_lock_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct') AS is_row_lock_known
 SELECT
@@ -17,7 +15,7 @@ SELECT
     sum(rows_examined * weight) / sum(weight) AS "examined",
     sum(rows_sent * weight) / sum(weight) AS "sent",
     nullIf(sumIf(weight, is_full_scan), 0) / sum(weight) AS "full scans",
-    arrayStringConcat(arraySort(groupUniqArrayIf(10)(toString(route), route != '')), ', ') AS "routes",
+    arrayStringConcat(arraySort(groupUniqArrayIf(10)(toString(route), route != '')), ', ') AS "sent by",
     if(countIf(trace_id != toFixedString('', 16)) = 0, '',
         lower(hex(argMaxIf(trace_id, query_ns, trace_id != toFixedString('', 16))))) AS "example"
 FROM slow_queries

@@ -1,4 +1,5 @@
--- Which statements take the time, as the application sees it, and who sends them?
+-- Statements, as the application sees them
+-- By total time. `calls per transaction` is of those that send it: far above 1 is a loop that queries.
 SELECT
     text AS "statement",
     sum(time_ns) AS "time",

@@ -1,6 +1,8 @@
--- How long does one call take on each server, over time? An interval without calls is NULL, a gap.
+-- Time per call by server
+-- One of several equal servers standing out is the one to look at. One step up is ten times as long.
 SELECT
     time,
+    repeat(char(226, 128, 139), indexOf(arraySort(all_servers), on_server)) AS place,
     on_server,
     if(calls[on_server] = 0, NULL, ns[on_server] / calls[on_server] / 1e6) AS ms
 FROM

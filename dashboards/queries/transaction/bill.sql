@@ -1,4 +1,5 @@
--- Where did the wall time of this request go? The parts of each transaction add up to what it took.
+-- The bill
+-- Each nanosecond once; the parts of a transaction add up to what it took (to more where calls overlap).
 WITH
     (
         SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
@@ -15,9 +16,9 @@ WITH
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
     ) AS slowest
 SELECT
-    service,
-    name AS kind,
-    part.1 AS component,
+    service AS "service",
+    name AS "kind",
+    part.1 AS "component",
     part.2 AS "time",
     part.2 / nullIf(duration_ns, 0) AS "share",
     part.3 AS "calls",

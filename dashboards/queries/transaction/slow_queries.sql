@@ -1,6 +1,5 @@
--- What did the database's own log say about this request's statements?
--- What a server does not report is NULL. Only Percona Server reports waits for row locks, beside the pages it looked at
--- (fields that are 0 are not stored). For MariaDB the wait is inferred: schema/013_row_lock_waits.sql.
+-- What the database's log says of it
+-- Entries of the slow log whose comment carries this trace id: what the server did while the application waited, and the rows it examined, sent and changed. A cell is empty where the server does not report it. MariaDB reports no wait for row locks: `likely row lock` is its time in the storage engine that neither disk nor pages explain.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -30,8 +29,8 @@ SELECT
             if(is_tmp_table_on_disk, 'temporary table on disk', if(is_tmp_table, 'temporary table', '')),
             if(is_filesort_on_disk, 'sort on disk', if(is_filesort, 'sort', ''))]),
         ', ') AS "how",
-    if(errno = 0, NULL, errno) AS "error",
-    server,
+    if(errno = 0, NULL, errno) AS "errno",
+    server AS "server",
     connection_id AS "connection"
 FROM slow_queries
 WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)

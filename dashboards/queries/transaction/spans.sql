@@ -1,6 +1,5 @@
--- The request as Grafana draws a trace: its transactions, and their calls where those were kept. Times in milliseconds.
--- One column of JSON, which the panel takes apart: plugin 4 puts a link to an empty query on a column named traceID, and
--- Grafana would show that link on every span.
+-- Its calls in time
+-- Transactions of all services, and every call where they were kept (for failures, for callers that sample, and by chance). Click on one for its statement, key or address.
 WITH
     (
         SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2

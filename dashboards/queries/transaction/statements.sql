@@ -1,4 +1,5 @@
--- Which statements did this request send, how often, and what did they cost it?
+-- Its statements
+-- As the application wrote them: many calls of the same one are a loop that queries.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -13,11 +14,11 @@ SELECT
     text AS "statement",
     time_ns AS "time",
     time_ns / nullIf(duration_ns, 0) AS "share",
-    calls,
+    calls AS "calls",
     if(calls > 0, time_ns / calls, NULL) AS "per call",
-    errors,
-    service,
-    name AS kind
+    errors AS "errors",
+    service AS "service",
+    name AS "kind"
 FROM transactions
 ARRAY JOIN
     statement.text AS text, statement.calls AS calls, statement.time_ns AS time_ns, statement.errors AS errors

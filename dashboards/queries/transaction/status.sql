@@ -1,4 +1,5 @@
--- Which request is this, or why is there none? One line; it begins with "No" when it is not the one asked for.
+-- Status
+-- Which request is shown, or why there is none.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -25,7 +26,7 @@ SELECT
         'No transaction of the services and kinds chosen in the time shown: choose All, a longer time, or give a trace id.',
         'No transaction is stored yet. Send the first: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app. '
             || 'If this line stays: walltime doctor'
-    )) AS status
+    )) AS "sentence"
 FROM
 (
     SELECT

@@ -1,4 +1,5 @@
--- What does the whole request amount to? Its first transaction, in a line.
+-- The request
+-- The first transaction of the request. CPU is spent inside the other times, the queue lies before them.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -16,7 +17,7 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(custom_time_ns)) AS "own",
+    arraySum(mapValues(custom_time_ns)) AS "application",
     other_ns AS "other",
     (cpu_user_ns + cpu_system_ns) AS "cpu",
     queue_ns AS "queue"

@@ -1,4 +1,5 @@
--- Which servers did this request talk to, and how well did they answer?
+-- The servers it talked to
+-- One line per component and server.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -10,16 +11,16 @@ WITH
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
     ) AS slowest
 SELECT
-    component,
-    address AS server,
+    component AS "component",
+    address AS "server",
     time_ns AS "time",
-    calls,
+    calls AS "calls",
     if(calls > 0, time_ns / calls, NULL) AS "per call",
     if(hits + misses > 0, hits / (hits + misses), NULL) AS "hit ratio",
     if(hits + misses = 0, NULL, misses) AS "misses",
-    errors,
-    service,
-    name AS kind
+    errors AS "errors",
+    service AS "service",
+    name AS "kind"
 FROM transactions
 ARRAY JOIN
     target.component AS component, target.address AS address, target.calls AS calls, target.time_ns AS time_ns,

@@ -1,4 +1,5 @@
--- Which transactions belong to this request, in all services?
+-- The request in all services
+-- Every transaction with this trace id, in the order they started. `calls kept` says why the calls were kept one by one; empty: only the bill was.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -11,17 +12,17 @@ WITH
     ) AS slowest
 SELECT
     started_at AS "started",
-    service,
-    name AS kind,
+    service AS "service",
+    name AS "kind",
     duration_ns AS "took",
     other_ns AS "other",
     (cpu_user_ns + cpu_system_ns) AS "cpu",
     queue_ns AS "queue",
     if(is_error, if(error_type = '', 'failed', error_type), '') AS "error",
     if(http_status = 0, NULL, http_status) AS "status",
-    user,
-    host,
-    version,
+    user AS "user",
+    host AS "host",
+    version AS "version",
     kept AS "calls kept",
     lower(hex(trace_id)) AS "trace"
 FROM transactions

@@ -1,7 +1,7 @@
--- Which kinds of transaction did the chosen services serve in this time?
-SELECT DISTINCT name
-FROM transactions
-WHERE $__timeFilter(started_at)
+SELECT name
+FROM transactions_1m
+WHERE minute >= toStartOfMinute(($__fromTime)) AND minute <= ($__toTime) AND service != 'walltime.doctor'
     AND $__conditionalAll(service IN (${service:singlequote}), $service)
+GROUP BY name
 ORDER BY name
 LIMIT 1000

@@ -1,2 +1,1 @@
--- Which services sent transactions in this time?
-SELECT DISTINCT service FROM transactions WHERE $__timeFilter(started_at) ORDER BY service LIMIT 1000
+SELECT DISTINCT service FROM transactions_1m WHERE minute >= toStartOfMinute(($__fromTime)) AND minute <= ($__toTime) AND service != 'walltime.doctor' ORDER BY service LIMIT 1000
