@@ -6,14 +6,14 @@ from ..frame import board, line
 from ..panels import bars, lines, rows, stacked, status, tiles
 
 SUMMARY = {"failed": "percentunit", **dict.fromkeys(("mean", "p50", "p95", "p99", "longest"), "ns")}
-"""The units of response_time/summary."""
+"""The units of queries/summary.sql."""
 
 BOARD = board(
     "response_time",
     "response time",
     "Where the wall time of transactions goes, and how much of it there is.",
     line(2, status()),
-    line(4, tiles("response_time/summary", SUMMARY)),
+    line(4, tiles("summary", SUMMARY)),
     line(10, stacked("response_time/breakdown", 14, by="family"), rows("response_time/components", 10)),
     line(8, lines("response_time/percentiles", 12), lines("response_time/cpu_and_queue", 12)),
     line(8, bars("response_time/rate", 12, unit="reqps"), bars("response_time/failures", 12, unit="percentunit")),

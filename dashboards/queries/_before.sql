@@ -1,6 +1,1 @@
-WITH
-    -- the window of the same length before the one shown
-    60 AS point_s,
-    toUnixTimestamp(($__fromTime)) AS to_s,
-    2 * to_s - toUnixTimestamp(($__toTime)) AS from_s,
-    -- include divided
+-- include earlier by=toUnixTimestamp(($__toTime))-toUnixTimestamp(($__fromTime))
