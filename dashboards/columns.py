@@ -81,7 +81,7 @@ COLUMNS: Mapping[str, Column] = {
     "service": replace(_TEXT, width=100).with_more(links=[links.to_service()]),
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
     **_all_of(_REST, "component", "server", "line", "called", "name", "how"),
-    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity", "collector"),
+    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
     **_all_of(_LONG, "statement", "what happened"),
     "sent by": Column(180, is_flexible=True),
     # durations
