@@ -44,7 +44,7 @@ def stored(name: Name, seconds: int) -> Iterator[Grafana]:
     folder = fast_folder()
     try:
         if name != "empty":
-            shutil.copytree(made(name, seconds), folder / "collector")
+            _copied(made(name, seconds), folder / "collector")
         with Collector(folder / "collector", clickhouse_http="127.0.0.1:0", clickhouse_http_token=TOKEN) as collector:
             now_s = int(time.time())
             url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
@@ -65,9 +65,10 @@ def made(name: Name, seconds: int) -> Path:
     making = folder.with_name(f"{name}.{os.getpid()}")
     if name == "demo":
         _run_the_demo(making, seconds)
+        data = making / "collector" / "data"
     else:
-        shutil.copytree(made("demo", seconds), making / "collector")
-        engine = EmbeddedEngine(making / "collector" / "chdb", "walltime")
+        data = _copied(made("demo", seconds), making / "data")
+        engine = EmbeddedEngine(data / "chdb", "walltime")
         engine.migrate()
         if name == "fifty":
             engine.command(_FIFTY)
@@ -75,9 +76,14 @@ def made(name: Name, seconds: int) -> Path:
             for row in engine.query(_OF_A_SERVICE):
                 engine.command(f"ALTER TABLE {row['table']} DELETE WHERE service != 'shop' SETTINGS mutations_sync = 2")
         engine.close()
-    (making / "collector").rename(folder)
+    data.rename(folder)
     shutil.rmtree(making)
     return folder
+
+
+def _copied(source: Path, target: Path) -> Path:
+    """A database refers to its tables by links inside it."""
+    return Path(shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("lock")))
 
 
 def _run_the_demo(folder: Path, seconds: int) -> None:
