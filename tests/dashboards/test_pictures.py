@@ -47,11 +47,23 @@ def test_what_is_wrong_is_seen(drawn: Drawing) -> None:
     at = {"x": 0, "y": 0, "h": 8}
     narrow = {**bill, "id": 1, "gridPos": {**at, "w": 4}}
     (query,) = bill["targets"]
-    failing = {**bill, "id": 2, "title": "Failing", "gridPos": {**at, "x": 4, "w": 8}, "targets": [{**query, "rawSql": "SELECT nothing"}]}
+    failing = {
+        **bill,
+        "id": 2,
+        "title": "Failing",
+        "gridPos": {**at, "x": 4, "w": 8},
+        "targets": [{**query, "rawSql": "SELECT nothing"}],
+    }
     empty = {**failing, "id": 3, "title": "Empty", "gridPos": {**at, "x": 12, "w": 8}}
     empty["targets"] = [{**query, "rawSql": "SELECT 1 AS one WHERE 0"}]
     outside = {**bill, "id": 4, "title": "Outside", "gridPos": {**at, "x": 20, "w": 12}}
     drawn.draw({**board, "panels": [narrow, failing, empty, outside]}, "light", 1600, {})
     seen = "\n".join(drawn.problems())
-    for fault in ("its title is cut", "px wider than the panel", "Failing: error: ", "Empty: No data", "Outside: is wider"):
+    for fault in (
+        "its title is cut",
+        "px wider than the panel",
+        "Failing: error: ",
+        "Empty: No data",
+        "Outside: is wider",
+    ):
         assert fault in seen
