@@ -44,7 +44,7 @@ class Drawing:
         given = {**vars(answers), "width": width, "mode": theme, "time": time, "oldTable": self.is_old_table}
         self.page.set_viewport_size({"width": width, "height": _HIGH_PX})
         self.page.evaluate("(given) => draw(given)", given)
-        self.page.wait_for_function("document.querySelectorAll('section').length > 0")
+        self.page.wait_for_function("document.querySelectorAll('[data-panel]').length > 0")
         high = self.page.evaluate("document.querySelector('.page').scrollHeight")
         self.page.set_viewport_size({"width": width, "height": high})
         self.page.wait_for_timeout(500)  # legends are measured, then plots are drawn again, and nothing says when
