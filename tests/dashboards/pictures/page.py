@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import Plugin
-from tests.dashboards.pictures.asked import Values, opened
+from tests.dashboards.pictures.asked import opened
 from tests.dashboards.pictures.bundle import FONTS, bundled, modules
 
 Theme = Literal["light", "dark"]
@@ -34,7 +34,7 @@ class Drawing:
     faults: list[str] = field(default_factory=list)
     """Of scripts, in the board being drawn."""
 
-    def draw(self, board: dict[str, Any], theme: Theme, width: int, chosen: Values) -> None:
+    def draw(self, board: dict[str, Any], theme: Theme, width: int, chosen: Mapping[str, str]) -> None:
         """Ask what the board asks and show it in the page, which is then as long as the board."""
         self.faults.clear()
         shown = self.grafana.shown
