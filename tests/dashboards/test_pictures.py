@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
 BOARDS = dashboards()
 UNMENDED = {"walltime-response-time", "walltime-servers", "walltime-transaction"}
-"""Boards of issue 34 with legends, headings and trace ids that are cut; a new one comes without, and takes its name out."""
+"""Boards of issue 34 with legends, headings and trace ids that are cut. What mends one takes it out."""
 
 
 @pytest.fixture(scope="module")
