@@ -1,10 +1,16 @@
--- Which incidents were there in the time shown? An annotation: its time, its text and its tags.
+-- Incidents
+-- When a kind was not as usual: those that are open, and those of the time shown. A click on the sentence opens the incident in Walltime, which explains it.
 SELECT
-    started_at AS "time",
-    ended_at AS "timeEnd",
-    concat(service, ': ', name) AS "title",
-    headline AS "text",
-    severity AS "tags"
+    started_at AS "started",
+    if(is_open, NULL, ended_at) AS "ended",
+    service AS "service",
+    name AS "kind",
+    severity AS "severity",
+    headline AS "what happened",
+    id AS "id"
 FROM incidents FINAL
-WHERE started_at <= ($__toTime) AND ended_at >= ($__fromTime)
-ORDER BY started_at
+WHERE (is_open OR started_at <= ($__toTime) AND ended_at >= ($__fromTime))
+    AND $__conditionalAll(service IN (${service:singlequote}), $service)
+    AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+ORDER BY is_open DESC, started_at DESC
+LIMIT 200

@@ -1,0 +1,31 @@
+"""Board "Start": is all well, and where to look; what to do when there is nothing yet."""
+
+from __future__ import annotations
+
+from ..columns import COLUMNS
+from ..frame import board, line
+from ..links import to_page
+from ..panels import rows, status, text
+
+WORDS = """
+**Where to look.** A service above is slower than yesterday: click on it, then on the kind with the most time, then on a
+slow transaction. Each board has the others at its top right, under *Walltime*, and the same time in Walltime's own
+pages under *In Walltime*.
+
+**Nothing is there.** `walltime doctor` tests the way from an application to this database. The data source, at the top
+left, must be the one with Walltime's tables.
+
+**Words.** A *transaction* is one request that a service handled; transactions of one name are a *kind*. Its time is
+divided by *component* (`mysql.query`, `memcache.get`), and components of one system are a *family*. *Other* is time in
+no measured call. p95: 95 of 100 transactions took at most so long.
+"""
+
+BOARD = board(
+    "start",
+    "start",
+    "Which services there are, how they are, and where to look.",
+    line(2, status()),
+    line(8, rows("start/services")),
+    line(7, rows("incidents", what_happened=COLUMNS["what happened"].with_more(links=[to_page("/incidents/${__data.fields.id}", "The incident in Walltime")]))),
+    line(5, rows("start/collectors", 14), text(WORDS, 10, "How to read the boards")),
+)

@@ -1,0 +1,35 @@
+-- How long transactions took
+-- A row is a class of durations, from the time at its left on; the darker, the more transactions. Two bands are two ways through the code: a hit and a miss of a cache, a small and a large customer. The slowest are in the table beside.
+-- include points
+SELECT
+    time,
+    repeat(char(226, 128, 139), assumeNotNull(class - lowest) + 1) AS place,
+    multiIf(
+        class < 15, concat(toString(round(pow(10, class / 5), 1)), ' ns'),
+        class < 30, concat(toString(round(pow(10, class / 5 - 3), 1)), ' µs'),
+        class < 45, concat(toString(round(pow(10, class / 5 - 6), 1)), ' ms'),
+        concat(toString(round(pow(10, class / 5 - 9), 1)), ' s')) AS took,
+    nullIf(number[class], 0) AS transactions
+FROM
+(
+    SELECT *, min(least_class) OVER () AS lowest, max(most_class) OVER () AS highest
+    FROM
+    (
+        SELECT
+            toDateTime(intDiv(toUnixTimestamp(started_at), point_s) * point_s, 'UTC') AS time,
+            minOrNull(class) AS least_class,
+            maxOrNull(class) AS most_class,
+            sumMap(map(class, one)) AS number
+        FROM
+        (
+            SELECT started_at, toUInt8(floor(log10(greatest(duration_ns, 1)) * 5 + 1e-9)) AS class, toUInt64(1) AS one
+            FROM kinds_each
+            WHERE started_at >= from_at AND started_at < to_at
+-- include chosen
+        )
+        GROUP BY time
+        ORDER BY time WITH FILL STEP point_s
+    )
+)
+ARRAY JOIN range(assumeNotNull(lowest), assumeNotNull(highest) + 1) AS class
+ORDER BY time, place

@@ -1,0 +1,23 @@
+-- The slowest
+-- A click on the trace id shows the transaction; the bar is its time by family.
+-- include window
+SELECT
+    trace AS "trace",
+    duration_ns AS "took",
+    -- include bar
+    AS "time by family",
+    nullIf(queries, 0) AS "queries",
+    started_at AS "started"
+FROM
+(
+    SELECT
+        started_at, duration_ns, queries, trace,
+        [mysql_ns, memcache_ns, redis_ns, http_ns, python_ns, framework_ns, application_ns, view_ns, other_ns] AS parts,
+        max(arraySum(parts)) OVER () AS widest
+    FROM kinds_each
+    WHERE started_at >= from_at AND started_at < to_at
+-- include chosen
+    ORDER BY duration_ns DESC
+    LIMIT 50
+)
+ORDER BY "took" DESC
