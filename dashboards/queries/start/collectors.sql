@@ -1,8 +1,8 @@
 -- Collectors
 -- Of the last whole minute that each wrote. `waiting` are transactions and spans on its disk, `lag` is how long the oldest has been there.
 SELECT
-    collector AS "collector",
-    if(is_well, 'All is well', concat('No: ', arrayStringConcat(what, ', '))) AS "sentence",
+    machine AS "host",
+    if(is_well, 'All is well', concat('No: ', arrayStringConcat(what, ', '))) AS "health",
     written AS "received",
     spooled_now AS "waiting",
     nullIf(oldest_s, 0) * 1e9 AS "lag",
@@ -11,7 +11,7 @@ SELECT
 FROM
 (
     SELECT
-        collector,
+        any(host) AS machine,
         max(minute) AS last_minute,
         argMax(is_ok, minute) AS is_well,
         argMax(troubles, minute) AS what,
@@ -23,4 +23,4 @@ FROM
     WHERE minute >= now() - INTERVAL 1 DAY
     GROUP BY collector
 )
-ORDER BY collector
+ORDER BY machine
