@@ -22,6 +22,7 @@ UNKNOWN = {
     "auto": "Grafana's SDK writes it into every variable, where it means something for intervals alone",
     "auto_count": "as auto",
     "auto_min": "as auto",
+    "show": "the tooltip of 9.5's heat map; later ones have mode, which is written too",
     "hidden": "12 and 13 turn it into hideFrom.viz when they read schema 36",
     "footer": "12 and 13 turn it into a property of fields when they read schema 36",
 }
