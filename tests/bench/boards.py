@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 from shop.services import ServiceError
@@ -57,10 +57,13 @@ def main(
     try:
         filled = fill(where / "answers", rows, days, again=again, sampled=SAMPLED)
         console.print(f"Over {filled.transactions:,} transactions")
-        boards = [measure(where / "answers", length_s, only) for length_s in (each * 3600 for each in hours or HOURS)]
-        found |= {"filled": asdict(filled), "boards": [asdict(each) for took in boards for each in took]}
-        for took in boards:
-            console.print(boards_for_people(took))
+        boards = []
+        for length in hours or HOURS:
+            for took in measure(where / "answers", length * 3_600, only):
+                console.print(panels_for_people(took))
+                boards.append(took)
+        console.print(boards_for_people(boards))
+        found |= {"filled": asdict(filled), "boards": [asdict(each) for each in boards]}
         if seconds:
             found["viewed"] = asdict(viewed := view(where / "answers", seconds, only))
             console.print(viewed_for_people(viewed))
@@ -76,20 +79,26 @@ def main(
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def boards_for_people(took: Sequence[BoardTook]) -> Group:
-    """A table for each board, and one of all."""
-    grids: list[Grid] = []
-    for board in took:
-        grid = _grid(f"{board.board}, {board.hours:g} h", "panel", "points, s", "alone ms", "CPU ms", "rows", f"bar {PANEL_MS:.0f}")
-        for each in board.panels:
-            numbers = (f"{each.alone_ms:,.0f}", f"{each.cpu_ms:,.0f}", f"{each.rows:,}")
-            grid.add_row(each.panel, str(each.interval_s), *numbers, each.error or ("over" if each.alone_ms > PANEL_MS else ""))
-        grids.append(grid)
-    whole = _grid("Boards", "board", "hours", "queries", "first s", "again s", "CPU s", "slowest panel, s", "errors", f"bar {BOARD_S:g}")
+def panels_for_people(board: BoardTook) -> Grid:
+    """A board's panels, beside the bar."""
+    headings = ("panel", "points, s", "alone ms", "CPU ms", "rows", f"bar {PANEL_MS:.0f}")
+    grid = _grid(f"{board.board}, {board.hours:g} h", *headings)
+    for each in board.panels:
+        numbers = (f"{each.alone_ms:,.0f}", f"{each.cpu_ms:,.0f}", f"{each.rows:,}")
+        verdict = each.error or ("over" if each.alone_ms > PANEL_MS else "")
+        grid.add_row(each.panel, str(each.interval_s), *numbers, verdict)
+    return grid
+
+
+def boards_for_people(took: Sequence[BoardTook]) -> Grid:
+    """All boards, beside the bar."""
+    headings = ("hours", "queries", "first s", "again s", "CPU s", "slowest panel s", "errors", f"bar {BOARD_S:g}")
+    grid = _grid("Boards", "board", *headings)
     for board in took:
         times = (f"{each:.2f}" for each in (board.first_s, board.again_s, board.cpu_s, board.slowest_s))
-        whole.add_row(board.board, f"{board.hours:g}", str(board.queries), *times, str(board.errors), "over" if board.first_s > BOARD_S else "")
-    return Group(*grids, whole)
+        verdict = "over" if board.first_s > BOARD_S else ""
+        grid.add_row(board.board, f"{board.hours:g}", str(board.queries), *times, str(board.errors), verdict)
+    return grid
 
 
 def viewed_for_people(viewed: Viewed) -> Grid:

@@ -130,9 +130,9 @@ def started(folder: Path, length_s: float) -> Iterator[Plugin]:
             yield plugin
 
 
-def measure(folder: Path, length_s: float, only: str = "") -> list[BoardTook]:
+def measure(folder: Path, length_s: float, only: str = "") -> Iterator[BoardTook]:
     """Every board with the time shown so long."""
-    return [_board(folder, length_s, uid, board) for uid, board in dashboards().items() if only in uid]
+    return (_board(folder, length_s, uid, board) for uid, board in dashboards().items() if only in uid)
 
 
 def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) -> BoardTook:
