@@ -38,7 +38,7 @@ def stacked(query: str, width: int = 24, *, unit: str = "ns", by: str = "compone
     Never of failures: eleven among thousands would outline everything in red.
     """
     # A border around stacked areas would draw a line for each series that is 0, on top of the others.
-    drawn = {"lineWidth": 0, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
+    drawn = {"lineWidth": 0, "pointSize": 2, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
     return _over_time(query, width, unit, by, drawn)
 
 
@@ -94,6 +94,7 @@ def tiles(query: str, units: Mapping[str, str]) -> Panel:
     defaults = {
         "color": {"mode": "fixed", "fixedColor": NEUTRAL},
         "displayName": "${__field.labels.tile}",
+        "fieldMinMax": True,  # each course has a scale of its own; Grafana before 10.1 has one for all tiles
         "noValue": NO_VALUE,
         "unit": "none",
     }
