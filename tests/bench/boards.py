@@ -74,7 +74,8 @@ def main(
             shutil.rmtree(where)
     cores = foreign.cores()
     foreign_text = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile. "
-    console.print(Text(f"{foreign_text}{found['machine']['processor']}, {found['machine']['cores']} cores.", style="dim"))
+    where_text = "{processor}, {cores} cores.".format(**found["machine"])
+    console.print(Text(foreign_text + where_text, style="dim"))
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
@@ -103,9 +104,11 @@ def boards_for_people(took: Sequence[BoardTook]) -> Grid:
 
 def viewed_for_people(viewed: Viewed) -> Grid:
     """What people who watch cost."""
-    grid = _grid("Viewers", "viewers", "queries", "errors", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}")
-    numbers = (str(viewed.queries), str(viewed.errors), f"{viewed.seconds:.0f}", f"{viewed.cpu_ms:.1f}", f"{viewed.share:.1%}")
-    grid.add_row(str(viewed.viewers), *numbers, "over" if viewed.share > VIEWERS_SHARE else "")
+    headings = ("queries", "errors", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}")
+    grid = _grid("Viewers", "viewers", *headings)
+    counts = (str(each) for each in (viewed.viewers, viewed.queries, viewed.errors, round(viewed.seconds)))
+    verdict = "over" if viewed.share > VIEWERS_SHARE else ""
+    grid.add_row(*counts, f"{viewed.cpu_ms:.1f}", f"{viewed.share:.1%}", verdict)
     return grid
 
 

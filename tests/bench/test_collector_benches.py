@@ -1,4 +1,4 @@
-"""`make bench-ingest`, `bench-scale` and `bench-dashboards` measure what they say: what was sent is counted, every answer timed."""
+"""The benches of the collector measure what they say: what was sent is counted, every answer timed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from walltime_collector.spool.segment import Record
 
 from tests import servers
 from tests.collector.query.showing import make
-from tests.collector.traffic import MS, SentCall, export_request
+from tests.collector.traffic import MS, SentCall, Value, export_request
 from tests.dashboards.grafana import ALL, Plugin, Range, expand
 
 source = pytest.importorskip("dashboards.source")
@@ -35,7 +35,32 @@ CHOICES: Mapping[str, tuple[Mapping[str, str | Sequence[str]], str]] = {
     "a host and a version": ({"host": ["web-1"], "version": ["1.0"]}, "host = 'web-1' AND version = '1.0'"),
     "an unknown kind": ({"kind": ["GET /none"]}, "0"),
 }
-NOTHING_CHOSEN = {**dict.fromkeys(("service", "kind", "version", "host", "environment"), [ALL]), "filter": ""}
+SAME: Mapping[str, tuple[str, str, str]] = {
+    "kinds": (
+        "kind, sum(transactions), sum(errors), sum(duration_ns), max(max_ns), sum(mysql_ns), sum(application_ns),"
+        " sum(other_ns), sum(cpu_ns), sum(queries)",
+        "transactions",
+        "name, count(), countIf(is_error), sum(duration_ns), max(duration_ns), sum(mysql_query_time_ns),"
+        " sum(custom_time_ns['render']), sum(other_ns), 8 * count(), sum(mysql_query_calls)",
+    ),
+    "components": (
+        "kind, sumIf(calls, component = 'mysql.query'), sumIf(time_ns, family = 'application'), sum(transactions)",
+        "transactions",
+        "name, sum(mysql_query_calls), sum(custom_time_ns['render']), count()",
+    ),
+    "servers": (
+        "kind, server, sum(calls), sum(time_ns), sum(transactions)",
+        "transactions ARRAY JOIN target",
+        "name, target.address, sum(target.calls), sum(target.time_ns), count()",
+    ),
+    "statements": (
+        "kind, statement, sum(calls), sum(time_ns), sum(transactions)",
+        "transactions ARRAY JOIN statement",
+        "name, statement.text, sum(statement.calls), sum(statement.time_ns), count()",
+    ),
+}
+"""Include → its columns, and the same of the transactions: table and columns."""
+NOTHING_CHOSEN = {**{name: [ALL] for name in ("service", "kind", "version", "host", "environment")}, "filter": ""}
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +72,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         one = make("GET /a" if at % 3 else "GET /b", duration_ns=(20 + at % 50) * MS, host=f"web-{at % 2}")
         one.version, one.is_error = f"1.{at // 7 % 2}", at % 11 == 0
         one.started_ns = (FIRST_S + at) * 1_000_000_000 + at * 2_000_000
-        one.calls = [
-            SentCall("mysql.query", 0, (1 + at % 9) * MS, {"server.address": "db", "db.query.text": f"SELECT {at % 2}"}),
-            SentCall("render", 10 * MS, 2 * MS),
-        ]
-        one.attributes = {"tenant": "it's" if at % 5 else "another", "walltime.cpu_user_ns": 7, "walltime.cpu_system_ns": 1}
+        statement: dict[str, Value] = {"server.address": "db", "db.query.text": f"SELECT {at % 2}"}
+        one.calls = [SentCall("mysql.query", 0, (1 + at % 9) * MS, statement), SentCall("render", 10 * MS, 2 * MS)]
+        one.attributes = {"walltime.cpu_user_ns": 7, "walltime.cpu_system_ns": 1}
+        one.attributes["tenant"] = "it's" if at % 5 else "another"
         sent.append(one)
     sent.append(make("walltime doctor", service="walltime.doctor"))
     sent[-1].started_ns = FIRST_S * 1_000_000_000 + 90_000_000_000
@@ -76,19 +100,9 @@ def test_kinds_components_servers_and_statements_are_those_of_the_transactions(
         f"started_at >= fromUnixTimestamp64Nano({shown.from_s * 10**9}) AND service != 'walltime.doctor'"
         f" AND started_at < fromUnixTimestamp64Nano({shown.to_s * 10**9}) AND ({condition})"
     )
-    for include, columns, table, expected in (
-        ("kinds", "kind, sum(transactions), sum(errors), sum(duration_ns), max(max_ns), sum(mysql_ns), sum(application_ns),"
-         " sum(other_ns), sum(cpu_ns), sum(queries)", "transactions", "name, count(), countIf(is_error), sum(duration_ns),"
-         " max(duration_ns), sum(mysql_query_time_ns), sum(custom_time_ns['render']), sum(other_ns), 8 * count(),"
-         " sum(mysql_query_calls)"),
-        ("components", "kind, sumIf(calls, component = 'mysql.query'), sumIf(time_ns, family = 'application'),"
-         " sum(transactions)", "transactions", "name, sum(mysql_query_calls), sum(custom_time_ns['render']), count()"),
-        ("servers", "kind, server, sum(calls), sum(time_ns), sum(transactions)", "transactions ARRAY JOIN target",
-         "name, target.address, sum(target.calls), sum(target.time_ns), count()"),
-        ("statements", "kind, statement, sum(calls), sum(time_ns), sum(transactions)", "transactions ARRAY JOIN statement",
-         "name, statement.text, sum(statement.calls), sum(statement.time_ns), count()"),
-    ):  # fmt: skip
-        found = ask(engine, f"-- include window\nSELECT {columns} FROM\n-- include {include}\nGROUP BY ALL ORDER BY ALL", shown, chosen, plugin)
+    for include, (columns, table, expected) in SAME.items():
+        sql = f"-- include window\nSELECT {columns} FROM\n-- include {include}\nGROUP BY ALL ORDER BY ALL"
+        found = ask(engine, sql, shown, chosen, plugin)
         one_by_one = engine.query(f"SELECT {expected} FROM {table} WHERE {where} GROUP BY ALL ORDER BY ALL")
         assert found == [list(row.values()) for row in one_by_one], include
         assert bool(found) == (condition != "0")
@@ -98,10 +112,11 @@ def test_kinds_components_servers_and_statements_are_those_of_the_transactions(
 @pytest.mark.parametrize("window", ["minutes and both edges", "whole minutes"])
 def test_points_add_up_to_the_window_and_are_wide_enough(engine: Engine, window: str, interval_s: int) -> None:
     shown = Range(*SHOWN[window], interval_s)
-    points = ask(engine, "-- include points\nSELECT time, transactions, seconds, point_s FROM\n-- include kind_points\nORDER BY time", shown, {})
+    sql = "-- include points\nSELECT transactions, seconds, point_s FROM\n-- include kind_points\nORDER BY time"
+    points = ask(engine, sql, shown, {})
     whole = shown.to_s - shown.from_s
-    assert sum(transactions for _, transactions, _, _ in points) == whole
-    assert sum(seconds for _, _, seconds, _ in points) == whole
+    assert sum(transactions for transactions, *_ in points) == whole
+    assert sum(seconds for _, seconds, _ in points) == whole
     # one transaction a second: 30 in a point, but 20 points at least
     assert {point_s for *_, point_s in points} == {max(interval_s, 15 if whole < 300 else 20)}
 
@@ -113,8 +128,8 @@ def test_a_series_has_every_point_and_folds_what_is_small(engine: Engine) -> Non
         ("family", "all", {"mysql", "application", "other"}),
         ("kind", "mysql", {"GET /a", "GET /b"}),
     ):
-        sql = f"-- include points\nSELECT time, series, time_ns FROM\n-- include series by={by} share=time_ns of={of}\nORDER BY time"
-        found = ask(engine, sql, shown, {})
+        part = f"-- include series by={by} share=time_ns of={of}"
+        found = ask(engine, f"-- include points\nSELECT time, series, time_ns FROM\n{part}\nORDER BY time", shown, {})
         assert {series for _, series, _ in found} == names
         assert len(found) == len(names) * len({at for at, *_ in found})
 
