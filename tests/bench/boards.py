@@ -41,7 +41,7 @@ def main(
     rows: Annotated[int, typer.Option(min=1, help="Transactions.")] = 10_000_000,
     days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
     hours: Annotated[list[float] | None, typer.Option(help="Length of the time shown. [1 and 24]")] = None,
-    only: Annotated[str, typer.Option(help="Boards whose address has this text.")] = "",
+    only: Annotated[str, typer.Option(help="Boards whose address has this (a regular expression).")] = "",
     folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
     again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
     seconds: Annotated[float, typer.Option(help="How long ten viewers watch; 0: not at all.")] = 60.0,

@@ -133,7 +133,7 @@ def started(folder: Path, length_s: float) -> Iterator[Plugin]:
 
 def measure(folder: Path, length_s: float, only: str = "") -> Iterator[BoardTook]:
     """Every board with the time shown so long."""
-    return (_board(folder, length_s, uid, board) for uid, board in dashboards().items() if only in uid)
+    return (_board(folder, length_s, uid, board) for uid, board in dashboards().items() if re.search(only, uid))
 
 
 def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) -> BoardTook:
@@ -202,7 +202,7 @@ def _alone(plugin: Plugin, panel: Mapping[str, Any], chosen: Mapping[str, Any]) 
 
 def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) -> Viewed:
     """Ten viewers, each with the next board, who refresh every 30 s; each at another second."""
-    boards = [board for uid, board in dashboards().items() if only in uid]
+    boards = [board for uid, board in dashboards().items() if re.search(only, uid)]
     errors: list[str] = []
     with started(folder, length_s) as plugin:
         for board in boards:  # first views are measured elsewhere
