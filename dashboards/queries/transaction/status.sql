@@ -18,10 +18,10 @@ SELECT
     assumeNotNull(multiIf(
         transactions > 0 AND length(asked) = 16, 'Request ' || request,
         transactions > 0 AND empty(trimBoth(${trace_id:singlequote})), 'The slowest of the time and kinds chosen: ' || request,
-        transactions > 0, 'No trace id is in the text above (32 hexadecimal digits). The slowest instead: ' || request,
+        transactions > 0, 'No trace id is in the text above. The slowest instead: ' || request,
         length(asked) = 16,
         'No transaction has the trace id ' || lower(hex(asked))
-            || '. It is deleted after retention, or its service sends to another collector, or it is younger than a second.',
+            || '. It is deleted after retention, or younger than a second, or its service sends elsewhere.',
         stored > 0 OR last_minute > toDateTime(0),
         'No transaction of the services and kinds chosen in the time shown: choose All, a longer time, or give a trace id.',
         'No transaction is stored yet. Send the first: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app. '
