@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from typer.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.health.applications import Application, Applications, Uncovered
 from walltime_collector.health.findings import described, findings, summary
