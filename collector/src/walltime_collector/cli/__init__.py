@@ -95,9 +95,8 @@ def app(context: click.Context, /, **options: Any) -> None:
       130  interrupted by Ctrl-C
 
     \b
-    Shell completion, in ~/.bashrc or ~/.zshrc (docs/commands.md has fish and PowerShell):
+    Completion in bash; docs/commands.md has zsh, fish and PowerShell:
       eval "$(_WALLTIME_COMPLETE=bash_source walltime)"
-      eval "$(_WALLTIME_COMPLETE=zsh_source walltime)"
     """
     context.obj = options
     if context.invoked_subcommand is None:
