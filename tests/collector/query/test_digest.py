@@ -11,8 +11,9 @@ from rich.console import Console
 from walltime_collector.cli.digest.text import render
 from walltime_collector.cli.drawing.statements import statements
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.conversion import from_json
 from walltime_collector.observe.slowlog.entry import Entry
-from walltime_collector.query.answers import Bill, Trace, from_json
+from walltime_collector.query.answers import Bill, Trace
 from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
 from walltime_collector.query.transaction.show import show
 from walltime_collector.statements.fingerprint import fingerprint

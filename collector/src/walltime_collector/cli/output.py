@@ -36,7 +36,7 @@ def read_as(answer: type[T], document: Any) -> T:
     Raises:
         CommandFailed: The collector has another version and its document lacks a field.
     """
-    from ..query.answers import from_json
+    from ..conversion import from_json
 
     try:
         return from_json(answer, document)
