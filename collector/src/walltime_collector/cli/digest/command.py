@@ -26,7 +26,7 @@ from ..options import (
     text_option,
     with_global_options,
 )
-from ..output import print_json, print_rendered, read_as
+from ..output import print_json, print_page, read_as
 from ..slowlog.words import check_file
 
 _PATH = re.compile(r"[^\s`'\"(]*[./][^\s`'\"(]*")
@@ -92,7 +92,7 @@ def digest(
     from .. import addresses
     from .text import render
 
-    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
+    return print_page(render(answer), client.page(addresses.of_digest(answer, since)))
 
 
 def _print_plan(client: Client, answer: Digest, *, as_json: bool) -> None:
@@ -101,10 +101,11 @@ def _print_plan(client: Client, answer: Digest, *, as_json: bool) -> None:
     document = client.post(f"/api/statements/{answer.statements[0].fingerprint_id}/plan", {})
     if as_json:
         return print_json(document)
+    from ..drawing.page import Page
     from .text import plan_lines
 
     asked = read_as(AskedPlan, document)
-    return print_rendered(lambda _: plan_lines(asked.plan))
+    return print_page(Page([plan_lines(asked.plan)]))
 
 
 def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:
@@ -154,7 +155,7 @@ def _print_of_files(
     if as_json:
         print_json(asdict(found.digest))
     else:
-        print_rendered(lambda console: render(found.digest, console, of_files=True))
+        print_page(render(found.digest, of_files=True))
     for lost in found.losses:
         sys.stderr.write(f"walltime: {lost}\n")
     if found.failures:
