@@ -49,7 +49,9 @@ def test_the_help_imports_nothing_heavy_for_what_it_does_not_run() -> None:
 @pytest.mark.nightly
 @pytest.mark.alone
 @pytest.mark.skipif(not REAL_LOGS.exists(), reason="the real logs are not on this machine")
-@pytest.mark.skipif(not shutil.which("pt-query-digest"), reason="needs pt-query-digest (apt-get install percona-toolkit)")
+@pytest.mark.skipif(
+    not shutil.which("pt-query-digest"), reason="needs pt-query-digest (apt-get install percona-toolkit)"
+)
 def test_the_digest_of_every_real_log_takes_less_cpu_than_pt_query_digest() -> None:
     slower = {}
     for log in sorted(REAL_LOGS.glob("*.txt")):

@@ -10,7 +10,6 @@ from rich.style import Style
 from rich.text import Text
 
 from ...query.components import FAMILIES, MEANINGS, family
-from .page import letters
 
 COLOURS: Mapping[str, str] = {
     "mysql": "#e8863a",
@@ -90,7 +89,8 @@ def span(colour: str, letter: str, start: float, length: float, width: int, *, i
     start = min(max(start, 0.0), 1.0)
     first = min(int(start * width), width - 1)
     if not in_colour:
-        return Text(letters(letter, start, length, width))
+        cells = max(1, round((start + length) * width) - first)
+        return Text((" " * first + letter * min(cells, width - first)).ljust(width))
     end = min(max(start + length, start), 1.0) * width
     full = max(int(end) - first, 0)
     rest = round((end - int(end)) * 8)

@@ -60,7 +60,8 @@ class Page(NamedTuple):
             yield from _folded(words, width)
         margin = max((len(row.label) for row in self.rows), default=0)
         for at, row in enumerate(self.rows):
-            bar = f"{letters('m', 0, row.share, _BAR)}  " if width >= _WIDE else ""
+            letters = "m" * min(max(round(row.share * _BAR), 1), _BAR)
+            bar = f"{letters:{_BAR}}  " if width >= _WIDE else ""
             left = f"{row.label:>{margin}}  {bar}"
             yield from [""] if at else []
             for line in _folded(row.words, width - len(left)):
@@ -86,13 +87,6 @@ class Page(NamedTuple):
             table.add_row(Text(label), *([bar] if options.max_width >= _WIDE else []), words)
         yield from [table] if self.rows else []
         yield from self.below
-
-
-def letters(letter: str, start: float, length: float, width: int) -> str:
-    """A bar without colours on a line of `width` cells for 0…1; at least one letter, never beyond the line."""
-    first = min(int(start * width), width - 1)
-    cells = max(1, round((start + length) * width) - first)
-    return (" " * first + letter * min(cells, width - first)).ljust(width)
 
 
 def _folded(words: Words, width: int) -> Iterator[str]:
