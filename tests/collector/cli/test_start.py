@@ -1,4 +1,4 @@
-"""The commands start quickly: they import what they need, so the digest of a small log takes less than pt-query-digest."""
+"""The commands start quickly: they import what they need, and read a small log sooner than pt-query-digest."""
 
 from __future__ import annotations
 
