@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +14,9 @@ from tests.collector.cli.command import WALLTIME
 from tests.collector.observe.slowlog.real_logs import MYSQL_8, REAL_LOGS
 
 HEAVY = {
-    *("asyncio", "concurrent.futures", "http.client", "importlib.metadata", "multiprocessing", "socket", "tempfile"),
+    *("asyncio", "backports.zstd", "concurrent.futures", "http.client", "importlib.metadata", "multiprocessing"),
     *("chdb", "clickhouse_connect", "google.protobuf", "jinja2", "lark", "numpy", "opentelemetry", "pydantic"),
-    *("rich.console", "rich.text", "starlette", "typer", "uvicorn", "yaml"),
+    *("rich.console", "rich.text", "socket", "starlette", "tempfile", "typer", "uvicorn", "yaml"),
     *("walltime_collector.config.settings", "walltime_collector.query.answers", "walltime_collector.serve"),
 }
 ROUNDS = 7
@@ -59,7 +58,7 @@ def test_the_digest_of_every_real_log_takes_less_cpu_than_pt_query_digest() -> N
         for _ in range(ROUNDS):  # in turn: another program's load meets both
             ours.append(user_s(str(WALLTIME), "digest", str(log)))
             theirs.append(user_s("pt-query-digest", "--no-version-check", str(log)))
-        if (ratio := statistics.median(ours) / statistics.median(theirs)) >= 1:
+        if (ratio := min(ours) / min(theirs)) >= 1:  # a loaded machine only adds
             slower[log.name] = ratio
     assert slower == {}
 
