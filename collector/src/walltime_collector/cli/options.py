@@ -1,19 +1,16 @@
-"""The options of several commands: the global ones, before or after the name of the command, and usual ones."""
+"""Options of several commands; the global ones stand before or after the name of the command."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
-from ..errors import BadParameter, CommandFailed
-from ..format import since_s
+from ..errors import CommandFailed
 from .client import Client
 from .output import MOST_ROWS
 
@@ -49,10 +46,6 @@ def since_option(since: str, help_text: str = "How far back: 90s, 15m, 2h, 7d.")
     return click.option("--since", default=since, help=help_text)
 
 
-_given: dict[str, str] = {}
-"""Of the command that runs: parameters that are on its command line → how their option is written."""
-
-
 def global_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the global options to a command."""
     for option in reversed(_GLOBAL):  # the lowest decorator comes first
@@ -70,55 +63,12 @@ def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
     @global_options
     @wraps(command)
     def run(**params: Any) -> None:
-        context = click.get_current_context()
-        _given.clear()
-        _given.update(
-            (each.name, max(each.opts, key=len))
-            for each in context.command.params
-            if context.get_parameter_source(each.name) is ParameterSource.COMMANDLINE
-        )
-        given = {name: params.pop(name) or before for name, before in context.obj.items()}
+        before = click.get_current_context().obj
+        given = {name: params.pop(name) or value for name, value in before.items()}
         as_json = given.pop("as_json")
         command(client=_client(**given), as_json=as_json, **params)
 
     return run
-
-
-def is_given(name: str) -> bool:
-    """Whether a parameter is on the command line."""
-    return name in _given
-
-
-def refuse_beside(option: str, *unused: str) -> None:
-    """Refuse parameters that are on the command line and that mean nothing beside another option or argument."""
-    for name in unused:
-        if name in _given:
-            raise click.BadParameter(f"it has no effect beside {option}; leave out one", param_hint=_given[name])
-
-
-def refuse_without(option: str, *unused: str) -> None:
-    """The same for those that mean nothing without another option."""
-    for name in unused:
-        if name in _given:
-            raise click.BadParameter(f"it has no effect without {option}", param_hint=_given[name])
-
-
-def check_since(since: str, option: str = "--since") -> None:
-    """Refuse an option that is no length of time."""
-    try:
-        since_s(since)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint=option) from error
-
-
-@contextmanager
-def checked_options() -> Iterator[None]:
-    """Refuse the option that a BadParameter inside the block is about."""
-    try:
-        yield
-    except BadParameter as error:
-        option = f"--{error.where.replace('_', '-')}"
-        raise click.BadParameter(f"{error.what}; {error.what_now}", param_hint=option) from error
 
 
 def read_token(path: Path) -> str:

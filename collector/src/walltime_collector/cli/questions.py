@@ -13,16 +13,8 @@ from ..query.why.answer import Why
 from ..trace_id import find_span_id, find_trace_id
 from . import addresses
 from .client import Client
-from .options import (
-    LOOKED_AT,
-    check_since,
-    checked_options,
-    limit_option,
-    refuse_beside,
-    since_option,
-    text_option,
-    with_global_options,
-)
+from .given import check_since, checked_options, refuse_beside
+from .options import LOOKED_AT, limit_option, since_option, text_option, with_global_options
 from .output import print_json, print_rendered, read_as, write
 
 

@@ -8,15 +8,8 @@ from ...format import printable
 from ...query.advise.answer import Advised, Dismissals
 from .. import addresses
 from ..client import Client
-from ..options import (
-    check_since,
-    limit_option,
-    refuse_beside,
-    refuse_without,
-    since_option,
-    text_option,
-    with_global_options,
-)
+from ..given import check_since, refuse_beside, refuse_without
+from ..options import limit_option, since_option, text_option, with_global_options
 from ..output import print_json, print_rendered, read_as, write
 
 

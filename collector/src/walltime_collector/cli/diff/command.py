@@ -13,15 +13,8 @@ from ...query.diff.answer import Diff
 from ...query.names import shown
 from .. import addresses
 from ..client import Client
-from ..options import (
-    LOOKED_AT,
-    checked_options,
-    limit_option,
-    refuse_beside,
-    since_option,
-    text_option,
-    with_global_options,
-)
+from ..given import checked_options, refuse_beside
+from ..options import LOOKED_AT, limit_option, since_option, text_option, with_global_options
 from ..output import MOST_ROWS, print_json, print_rendered, read_as
 
 _PERCENT = re.compile(r"(\d{1,4}(?:\.\d+)?) ?%?", re.ASCII)

@@ -16,16 +16,8 @@ from ...errors import BadParameter, CommandFailed
 from ...format import quoted
 from ...query.digest.answer import AskedPlan, Digest, DigestRanking
 from ..client import Client
-from ..options import (
-    check_since,
-    checked_options,
-    is_given,
-    limit_option,
-    refuse_beside,
-    refuse_without,
-    text_option,
-    with_global_options,
-)
+from ..given import check_since, checked_options, is_given, refuse_beside, refuse_without
+from ..options import limit_option, text_option, with_global_options
 from ..output import print_json, print_page, read_as
 from ..slowlog.words import check_file
 

@@ -11,7 +11,8 @@ import click
 
 from ...pages import urls
 from ..client import Client
-from ..options import check_since, limit_option, refuse_beside, since_option, text_option, with_global_options
+from ..given import check_since, refuse_beside
+from ..options import limit_option, since_option, text_option, with_global_options
 from ..output import MOST_ROWS, print_json, print_rendered, read_as, write
 
 _EVERY_S = 1.0

@@ -9,7 +9,8 @@ import click
 from ...pages import urls
 from ...query.incidents.answer import Incident, Incidents
 from ..client import Client
-from ..options import check_since, limit_option, refuse_beside, since_option, text_option, with_global_options
+from ..given import check_since, refuse_beside
+from ..options import limit_option, since_option, text_option, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 

@@ -11,16 +11,8 @@ from ...errors import CommandFailed
 from ...query.profile.answer import Profile
 from .. import addresses
 from ..client import Client
-from ..options import (
-    FILE,
-    LOOKED_AT,
-    check_since,
-    checked_options,
-    refuse_beside,
-    since_option,
-    text_option,
-    with_global_options,
-)
+from ..given import check_since, checked_options, refuse_beside
+from ..options import FILE, LOOKED_AT, since_option, text_option, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 
