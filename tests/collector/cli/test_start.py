@@ -19,7 +19,7 @@ HEAVY = {
     *("rich.console", "rich.text", "socket", "starlette", "tempfile", "typer", "uvicorn", "yaml"),
     *("walltime_collector.config.settings", "walltime_collector.query.answers", "walltime_collector.serve"),
 }
-ROUNDS = 7
+ROUNDS = 5
 
 
 def imported(*arguments: str) -> set[str]:
