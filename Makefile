@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-slowlog bench-mysql bench-why release dashboards docs descriptors pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-dashboards bench-slowlog bench-mysql bench-why release dashboards dashboard-pictures docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -37,7 +37,7 @@ test-nightly: .venv/integrations
 
 ## lint          ruff, mypy --strict, spelling
 lint: .venv/integrations
-	@$(BIN)/codespell *.md docs dashboards examples sdk/src collector/src && $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --python-version 3.11 dashboards
+	@$(BIN)/codespell *.md docs dashboards examples sdk/src collector/src && $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 ## format        let ruff correct what it can
 format: setup
@@ -59,6 +59,10 @@ bench-ingest: setup
 bench-scale: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.scale $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 
+## bench-dashboards  every panel and board over 10 million transactions of a day, and ten viewers (ROWS=100000: faster)
+bench-dashboards: setup
+	@PYTHONPATH=examples $(BIN)/python -m tests.bench.boards $(if $(ROWS),--rows $(ROWS)) $(ARGS)
+
 ## bench-why     what why claims about thousands of simulated pairs of windows, in 90 minutes (QUICK=1: a tenth of them)
 bench-why: setup
 	@$(BIN)/python -m tests.bench.why_simulated $(if $(QUICK),--quick) $(ARGS)
@@ -78,6 +82,10 @@ release: setup
 ## dashboards    write dashboards/generated/*.json, after a change of dashboards/ or its queries
 dashboards: setup
 	@$(BIN)/python -m dashboards.build
+
+## dashboard-pictures  each board as Grafana's own code draws it, in .bench/pictures (ARGS='--board walltime-servers')
+dashboard-pictures: .venv/integrations
+	@PYTHONPATH=examples $(BIN)/python -m tests.dashboards.pictures $(ARGS)
 
 ## docs          the documentation as a site, in .site/html; a broken link or another warning is an error
 docs: setup

@@ -1,31 +1,38 @@
-"""The colours of `walltime top`, one per family, in shades for the components of a family."""
+"""The colours of the pages and of `walltime top`: one per family, in shades for the components of a family."""
 
 from __future__ import annotations
 
 import colorsys
 import re
+from typing import Any
 
-from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, MatcherConfig
 from walltime_collector.cli.drawing.bars import COLOURS
-from walltime_collector.query.components import COLUMNS, family
+from walltime_collector.query.components import COLUMNS, FRAMEWORK, SYSTEMS, family
 
+FAILED = "#e02f44"
+WARNING = "#ff9830"
+NEUTRAL = "#5b8fc7"
+"""Of no family; it can be read on white and on black."""
+OTHERS = "#9aa1ab"
+"""Of the series that are folded into one."""
+PERCENTILES = {"p50": "#5b9bd5", "p95": "#d99a2b", "p99": "#e0652f"}
+APPLICATION = "application"
+"""What people read for the family `custom`."""
 SPREAD = 0.30
 """How far the lightest shade of a family is from its darkest."""
-FAILED = "#e02f44"
-NEUTRAL = "#8ab8ff"
-"""Of no family."""
-
-
-def built_in_components() -> list[str]:
-    """The components that have columns of their own, in the schema's order."""
-    return list(COLUMNS)
+PALETTE = (
+    *("#4e79a7", "#59a14f", "#b07aa1", "#76b7b2", "#d4b22c", "#9c755f"),
+    *("#7fa7d6", "#8cd17d", "#c7a0d8", "#499894", "#b8a04a", "#8a8f98"),
+)
+"""Of things without a colour of their own, by their place; none is that of an alarm."""
+PLACE = "\u200b"
+"""The names of series begin with so many of these, which nobody sees, as is their place: order and colour follow it."""
 
 
 def shades() -> dict[str, str]:
     """Component → colour; the families keep their hue, so a glance says which one it is."""
     members: dict[str, list[str]] = {}
-    for component in built_in_components():
+    for component in COLUMNS:
         members.setdefault(family(component), []).append(component)
     return {
         component: _lighter(COLOURS[name], SPREAD * (at / max(1, len(components) - 1) - 0.5))
@@ -34,44 +41,52 @@ def shades() -> dict[str, str]:
     }
 
 
-def by_component() -> list[Override]:
+def by_component() -> list[dict[str, Any]]:
     """
-    Colours for series that are named by component; a later rule wins.
+    Rules for series that are named by component or family; a later rule wins.
 
-    Components nobody knows beforehand have the colour of their family, which is that of the application's own unless
-    the name says otherwise. A series may be called "ms mysql.query" or "mysql.query": the plugin puts the column first.
+    Components nobody knows beforehand have the colour of their family, which is the application's unless the name says
+    otherwise.
     """
+    named = "|".join(map(re.escape, sorted(name for name in FRAMEWORK if family(name) == "framework")))
     families = {
-        "framework": r"(template\.render|serialize|orm\.compile|orm\.load|session|auth)$",
-        "http": r"http\.",
-        "memcache": r"memcache\.",
-        "mysql": r"mysql\.",
+        **{name: rf"{name}(\.|$)" for name in SYSTEMS},
+        "framework": rf"(framework|{named})$",
+        "view": "(view|middleware)",
         "other": "other$",
-        "python": r"python\.",
-        "redis": r"redis\.",
-        "view": "(view|middleware)$",
     }
-    rules = [_colour(rf"/(^|\s){prefix}/", COLOURS[name]) for name, prefix in families.items()]
-    return rules + [_colour(rf"/(^|\s){re.escape(name)}$/", colour) for name, colour in shades().items()]
+    rules = [rule(rf"/(^|[\s{PLACE}]){start}/", COLOURS[name]) for name, start in families.items()]
+    rules += [rule(rf"/(^|[\s{PLACE}]){re.escape(name)}$/", colour) for name, colour in shades().items()]
+    return [*rules, rule(r"/\(others\)$/", OTHERS)]
 
 
-def fixed(colour: str) -> DynamicConfigValue:
+def by_place() -> list[dict[str, Any]]:
+    """Rules for series that are named by anything else: one colour for each place."""
+    places = [rule(f"/^{PLACE}{{{at}}}[^{PLACE}]/", colour) for at, colour in enumerate(PALETTE, start=1)]
+    return [*places, rule(r"/\(others\)$/", OTHERS)]
+
+
+def by_name(colours: dict[str, str]) -> list[dict[str, Any]]:
+    """Rules for series whose names are known."""
+    return [rule(rf"/(^|\s){re.escape(name)}( |$)/", colour) for name, colour in colours.items()]
+
+
+def bad(name: str, above: float) -> list[dict[str, Any]]:
+    """A rule for the tile of this name: red above this."""
+    steps = [{"color": NEUTRAL, "value": None}, {"color": FAILED, "value": above}]
+    limits = {"id": "thresholds", "value": {"mode": "absolute", "steps": steps}}
+    by_limits = {"id": "color", "value": {"mode": "thresholds"}}
+    return [{"matcher": {"id": "byRegexp", "options": rf"/(^|\s){name}( |$)/"}, "properties": [limits, by_limits]}]
+
+
+def fixed(colour: str) -> dict[str, Any]:
     """The property that gives a series or a column this colour."""
-    return DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour})
+    return {"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}
 
 
-def series(name: str, colour: str) -> Override:
-    """The series of this name in this colour."""
-    return Override(MatcherConfig("byName", name), [fixed(colour)])
-
-
-def failed_series() -> Override:
-    """The series `failed` in red, with a line, so that one failure among thousands is seen."""
-    return Override(MatcherConfig("byName", "failed"), [fixed(FAILED), DynamicConfigValue("custom.lineWidth", 2)])
-
-
-def _colour(regexp: str, colour: str) -> Override:
-    return Override(MatcherConfig("byRegexp", regexp), [fixed(colour)])
+def rule(regexp: str, colour: str) -> dict[str, Any]:
+    """Series with such names in this colour."""
+    return {"matcher": {"id": "byRegexp", "options": regexp}, "properties": [fixed(colour)]}
 
 
 def _lighter(colour: str, by: float) -> str:

@@ -1,135 +1,131 @@
-"""How a column of a table, or a tile, looks: its unit, its width, its colour, where a click on it leads."""
+"""How a column of a table looks, by its name alone: unit, width, colour, where a click leads. One name, one meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any
 
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
-
-from .colours import FAILED, NEUTRAL, fixed
-from .links import Link
-
-Look = list[DynamicConfigValue]
+from . import links
+from .colours import FAILED, WARNING
+from .inter import text_px
 
 _FIRST_8 = {"type": "regex", "options": {"pattern": "/^(.{8}).*$/", "result": {"text": "$1", "index": 0}}}
-_BAD_NEWS = {"type": "regex", "options": {"pattern": "/^No /", "result": {"color": "orange", "index": 0}}}
+_BAD_NEWS = {"type": "regex", "options": {"pattern": "/^Not? /", "result": {"color": WARNING, "index": 0}}}
 
 
-def duration(width: int = 82) -> Look:
-    """Nanoseconds; Grafana writes three digits and the unit that fits: 87.3 µs, 462 ms, 1.23 s."""
-    return [DynamicConfigValue("unit", "ns"), *_width(width)]
+HEADING_PADDING_PX = 18
 
 
-def count(width: int = 80) -> Look:
-    """A count, with all of its digits: 3,460."""
-    return [DynamicConfigValue("unit", "locale"), DynamicConfigValue("decimals", 0), *_width(width)]
+@dataclass(frozen=True)
+class Column:
+    """
+    The width of its values in pixels, and its properties in Grafana's words.
+
+    The column is as wide as its heading at least; a flexible one takes the room that is left.
+    """
+
+    width: int
+    unit: str = ""
+    decimals: int | None = None
+    is_flexible: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def properties(self, name: str) -> list[dict[str, Any]]:
+        """As an override of Grafana's, of the column of this name."""
+        width = max(self.width, ceil(text_px(name) + HEADING_PADDING_PX))
+        known = {
+            "custom.minWidth" if self.is_flexible else "custom.width": width,
+            **({"unit": self.unit} if self.unit else {}),
+            **({} if self.decimals is None else {"decimals": self.decimals}),
+            **self.more,
+        }
+        return [{"id": name, "value": value} for name, value in known.items()]
+
+    def with_more(self, **more: Any) -> Column:
+        """The same with these properties as well."""
+        return replace(self, more={**self.more, **more})
 
 
-def mean(width: int = 80) -> Look:
-    """A mean of counts, with three digits: 0.0031, 2.50, 3460."""
-    return [DynamicConfigValue("unit", "none"), *_width(width)]
+def _coloured(steps: Sequence[tuple[float, str]]) -> dict[str, Any]:
+    """The text in a colour from each of these values on."""
+    first = [{"color": "text", "value": None}]
+    return {
+        "thresholds": {"mode": "absolute", "steps": first + [{"color": c, "value": v} for v, c in steps]},
+        "color": {"mode": "thresholds"},
+        "custom.cellOptions": {"type": "color-text"},
+    }
 
 
-def code(width: int = 68) -> Look:
-    """A number that counts nothing: a status, an error number, an id."""
-    return [DynamicConfigValue("unit", "none"), *_width(width)]
+_TEXT = Column(95)
+_REST = Column(130, is_flexible=True)
+_LONG = Column(200, is_flexible=True, more={"custom.inspect": True})
+_NS = Column(84, "ns")
+"""Grafana writes three digits and the unit that fits: 87.3 µs, 462 ms, 1.23 s."""
+_COUNT = Column(68, "locale", 0)
+"""With all of its digits: 3,460."""
+_LARGE_COUNT = Column(86, "locale", 0)
+_MEAN = Column(76, "none")
+"""A mean of counts, with three digits: 0.0031, 2.50, 3460."""
+_CODE = Column(72, "none")
+"""A number that counts nothing: a status, an error number, an id."""
+_SHARE = Column(94, "percentunit")
+_BAD_COUNT = Column(68, "locale", 0, more=_coloured([(1, FAILED)]))
+_BAD_SHARE = Column(94, "percentunit", more=_coloured([(0.001, FAILED)]))
+"""With three digits, so that 1 of 53,949 is not 0; red from 0.1 % on."""
+_CHANGE = Column(82, "percentunit", 0, more=_coloured([(0.25, WARNING), (1, FAILED)]))
+_MOMENT = Column(122, "time:MM-DD HH:mm:ss")
+_TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
+"""The cell shows 8 of 32 digits, the link has all."""
+_PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
+_SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
+"""One that begins with "No" or "Not" is orange."""
+BAR = 150
+"""The width of a bar; queries/_bar.sql draws it as wide."""
 
 
-def moment(width: int = 122) -> Look:
-    """A time, to the second, without the year."""
-    return [DynamicConfigValue("unit", "time:MM-DD HH:mm:ss"), *_width(width)]
+def _all_of(column: Column, *names: str) -> dict[str, Column]:
+    return dict.fromkeys(names, column)
 
 
-def time_of_day(width: int = 85) -> Look:
-    """A time without its date, to the second."""
-    return [DynamicConfigValue("unit", "time:HH:mm:ss"), *_width(width)]
+COLUMNS: Mapping[str, Column] = {
+    "service": Column(100, more={"links": [links.to_service()]}),
+    "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
+    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
+    **_all_of(_REST, "component", "server", "line", "called", "name", "how", "sent by"),
+    **_all_of(_LONG, "statement", "what happened"),
+    # durations
+    **_all_of(_NS, "mean", "p50", "p95", "p99", "took", "time", "longest", "before", "after", "day before", "lag"),
+    **_all_of(_NS, "per transaction", "per call", "per query", "per get"),
+    **_all_of(_NS, "mysql", "memcache", "redis", "http", "python", "framework", "application", "view", "other"),
+    **_all_of(_NS, "cpu", "cpu wait", "queue", "lock wait", "row lock", "likely row lock", "io wait"),
+    # counts and means
+    **_all_of(_COUNT, "calls", "misses", "hits", "queries", "changed", "kinds", "lines", "samples", "sent"),
+    **_all_of(_COUNT, "received", "waiting", "kinds that call it"),
+    **_all_of(_LARGE_COUNT, "transactions", "calls made", "examined"),
+    **_all_of(_MEAN, "per second", "calls each", "calls before", "calls of a sender", "calls per transaction"),
+    **_all_of(_MEAN, "queries per transaction", "connects per transaction", "gets per transaction"),
+    **_all_of(_MEAN, "misses per transaction"),
+    **_all_of(_BAD_COUNT, "errors", "open", "deadlocks", "lock timeouts"),
+    # shares
+    **_all_of(_SHARE, "share", "hit ratio", "full scans", "that send it"),
+    "failed": _BAD_SHARE,
+    **_all_of(_CHANGE, "change", "p95 change"),
+    # times, ids
+    **_all_of(_MOMENT, "started", "ended", "last seen", "since"),
+    "at": Column(85, "time:HH:mm:ss"),
+    **_all_of(_CODE, "status", "errno", "connection"),
+    **_all_of(_TRACE, "trace", "slowest", "example", "kept"),
+    # pictures
+    "time by family": Column(BAR + 20, more=_PICTURE),
+    **_all_of(_SENTENCE, "sentence", "health"),
+    "last began": Column(270, "time:[The last one began] MMM D, HH:mm:ss"),
+    **_all_of(Column(0, more={"custom.hidden": True}), "id", "fingerprint"),
+}
 
 
-def percent(width: int = 82) -> Look:
-    """A ratio, 0 to 1, in percent; 0.9999 is not 100."""
-    return [DynamicConfigValue("unit", "percentunit"), DynamicConfigValue("decimals", 2), *_width(width)]
-
-
-def failed(width: int = 73) -> Look:
-    """A ratio of failures: three digits, so that 1 of 53,949 is not 0.0; red from 0.1 % on."""
-    return bad([DynamicConfigValue("unit", "percentunit"), *_width(width)], above=0.001)
-
-
-def bar(width: int = 110) -> Look:
-    """A ratio as a bar, the full width being 100 %."""
-    return [
-        DynamicConfigValue("unit", "percentunit"),
-        DynamicConfigValue("decimals", 1),
-        *_width(width),
-        DynamicConfigValue("min", 0),
-        DynamicConfigValue("max", 1),
-        fixed(NEUTRAL),
-        # Grafana before 9.5 reads the first, later ones the second; neither minds the other
-        DynamicConfigValue("custom.displayMode", "basic"),
-        DynamicConfigValue("custom.cellOptions", {"type": "gauge", "mode": "basic"}),
-    ]
-
-
-def bad(look: Look, above: float = 0) -> Look:
-    """Red as soon as it is above this."""
-    steps = [{"color": "text", "value": None}, {"color": FAILED, "value": above + 1e-9}]
-    return [
-        *look,
-        DynamicConfigValue("thresholds", {"mode": "absolute", "steps": steps}),
-        DynamicConfigValue("color", {"mode": "thresholds"}),
-        DynamicConfigValue("custom.displayMode", "color-text"),
-        DynamicConfigValue("custom.cellOptions", {"type": "color-text"}),
-    ]
-
-
-def text(width: int) -> Look:
-    """Text of about this width."""
-    return _width(width)
-
-
-def rest(least: int = 110) -> Look:
-    """Text that gets the room that is left."""
-    return [DynamicConfigValue("custom.minWidth", least)]
-
-
-def long_text(least: int = 200) -> Look:
-    """Text that gets the room that is left; a click shows all of it."""
-    return [*rest(least), DynamicConfigValue("custom.inspect", True)]
-
-
-def link(to: Link, least: int = 130) -> Look:
-    """A cell that leads somewhere and gets the room that is left."""
-    return [DynamicConfigValue("links", [to]), *rest(least)]
-
-
-def trace_id(to: Link, width: int = 78) -> Look:
-    """A trace id that leads to its transaction: the cell shows 8 of its 32 digits, the link has all."""
-    return [DynamicConfigValue("links", [to]), DynamicConfigValue("mappings", [_FIRST_8]), *_width(width)]
-
-
-def message() -> Look:
-    """A sentence; one that begins with "No" is orange."""
-    return [
-        DynamicConfigValue("mappings", [_BAD_NEWS]),
-        DynamicConfigValue("custom.displayMode", "color-text"),
-        DynamicConfigValue("custom.cellOptions", {"type": "color-text"}),
-    ]
-
-
-def hidden() -> Look:
-    """Not shown; links of the same row can use it."""
-    return [DynamicConfigValue("custom.hidden", True)]
-
-
-def coloured(look: Look, colour: str) -> Look:
-    """In this colour."""
-    return [*look, fixed(colour)]
-
-
-def all_of(names: Iterable[str], look: Look) -> dict[str, Look]:
-    """The same look for several columns."""
-    return dict.fromkeys(names, look)
-
-
-def _width(width: int) -> Look:
-    return [DynamicConfigValue("custom.width", width)]
+def overrides(names: Sequence[str], special: Mapping[str, Column]) -> list[dict[str, Any]]:
+    """The looks of these columns of one table; `special` has those that are not as usual."""
+    looks = {name: (special.get(name) or COLUMNS[name]).properties(name) for name in names}
+    return [{"matcher": {"id": "byName", "options": name}, "properties": look} for name, look in looks.items()]

@@ -1,40 +1,122 @@
-"""What all dashboards share: address, time range, refresh, and the links from one to the others."""
+"""A board: what all have in common, and where its panels are."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, DashboardLink
-from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DashboardLinkType
+from . import variables
+from .links import TAG, UIDS, of_board
+from .panels import Panel
+from .source import SOURCE, Format, target
 
-from .source import SOURCE, Format, Query
-
-TAG = "walltime"
-
-
-def frame(uid: str, title: str, description: str) -> Dashboard:
-    """A dashboard without panels."""
-    others = DashboardLink("Walltime")
-    others.type(DashboardLinkType.DASHBOARDS)
-    others.tags([TAG])
-    others.keep_time(True)
-    others.include_vars(True)
-    board = Dashboard(title)
-    board.uid(uid)
-    board.description(description)
-    board.tags([TAG])
-    board.time("now-1h", "now")
-    board.refresh("30s")
-    board.timezone("browser")
-    board.tooltip(DashboardCursorSync.CROSSHAIR)
-    board.editable()
-    board.link(others)
-    board.annotations([_marks("Incidents", "incidents", "red"), _marks("Servers", "server_events", "blue")])
-    return board
+GRID_COLUMNS = 24
 
 
-def _marks(name: str, query: str, colour: str) -> AnnotationQuery:
-    """What the collector noticed, as marks on all panels: its incidents, and what happened on observed servers."""
-    layer = AnnotationQuery().name(name).datasource(SOURCE).enable(True).icon_color(colour)
-    # the SDK knows only the targets of Grafana's own annotations
-    return layer.target(cast(Any, Query(query, Format.TABLE, "Anno")))
+@dataclass(frozen=True)
+class Line:
+    """Panels side by side, all of this height (in units of 38 px)."""
+
+    height: int
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines below a heading; a closed one asks nothing until somebody opens it."""
+
+    title: str
+    lines: tuple[Line, ...]
+    is_open: bool = True
+
+
+def line(height: int, *panels: Panel) -> Line:
+    """Panels side by side; together they are 24 wide."""
+    return Line(height, panels)
+
+
+def section(title: str, *lines: Line, is_open: bool = True) -> Section:
+    """Lines below a heading."""
+    return Section(title, lines, is_open)
+
+
+def board(
+    name: str,
+    title: str,
+    about: str,
+    *content: Line | Section,
+    own_variables: Sequence[dict[str, Any]] = (),
+    refresh: str = "30s",
+) -> dict[str, Any]:
+    """
+    The whole board as Grafana reads it.
+
+    Args:
+        name: Of links.UIDS.
+        own_variables: Besides those of every board.
+    """
+    return {
+        "uid": UIDS[name],
+        "title": f"Walltime: {title}",
+        "description": about,
+        "tags": [TAG],
+        "schemaVersion": 37,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": refresh,
+        "time": {"from": "now-1h", "to": "now"},
+        "timezone": "browser",
+        "links": of_board(),
+        "annotations": {"list": _annotations()},
+        "templating": {"list": [*own_variables, *variables.of_every_board()]},
+        "panels": _placed(content),
+    }
+
+
+def _annotations() -> list[dict[str, Any]]:
+    """Marks on all panels: incidents of the kinds shown, first minutes of versions, what happened on servers."""
+    layers = {"Incidents": ("incidents", "red"), "Versions": ("versions", "purple"), "Servers": ("servers", "blue")}
+    return [
+        {
+            "name": name,
+            "datasource": SOURCE,
+            "enable": True,
+            "iconColor": colour,
+            "target": target(f"annotations/{query}", Format.TABLE, "Anno"),
+        }
+        for name, (query, colour) in layers.items()
+    ]
+
+
+def _placed(content: Sequence[Line | Section]) -> list[Panel]:
+    placed: list[Panel] = []
+    y, number = 0, 0
+
+    def put(each: Line) -> list[Panel]:
+        nonlocal y, number
+        x, done = 0, []
+        for panel in each.panels:
+            number += 1
+            width = panel["gridPos"]["w"]
+            done.append({**panel, "id": number, "gridPos": {"x": x, "y": y, "w": width, "h": each.height}})
+            x += width
+        if x != GRID_COLUMNS:
+            raise ValueError(f"{[panel['title'] for panel in each.panels]} are {x} wide together, not {GRID_COLUMNS}")
+        y += each.height
+        return done
+
+    for each in content:
+        if isinstance(each, Line):
+            placed += put(each)
+            continue
+        number += 1
+        row = {"id": number, "type": "row", "title": each.title, "collapsed": not each.is_open, "panels": []}
+        placed.append({**row, "gridPos": {"x": 0, "y": y, "w": GRID_COLUMNS, "h": 1}})
+        y += 1
+        below = [panel for inside in each.lines for panel in put(inside)]
+        if each.is_open:
+            placed += below
+        else:
+            placed[-1]["panels"] = below
+    return placed

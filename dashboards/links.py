@@ -1,36 +1,63 @@
-"""Where a click leads: from a table to a kind, from a kind to one of its transactions."""
+"""Where a click leads: to a kind, to a transaction, to another board, to Walltime's pages."""
 
 from __future__ import annotations
 
-RESPONSE_TIME = "walltime-response-time"
-TRANSACTION = "walltime-transaction"
-SERVERS = "walltime-servers"
-"""The dashboards' uids: addresses people keep, so they never change."""
+from typing import Any
 
+UIDS = {
+    "start": "walltime-start",
+    "response_time": "walltime-response-time",
+    "kind": "walltime-kind",
+    "transaction": "walltime-transaction",
+    "servers": "walltime-servers",
+}
+"""The boards' uids: addresses people keep, so they never change."""
+TAG = "walltime"
+_KEPT = "&".join(
+    f"${{{name}:queryparam}}" for name in ("datasource", "host", "version", "environment", "filter", "walltime_url")
+)
 _SERVICE = "var-service=${__data.fields.service:percentencode}"
 _KIND = "var-kind=${__data.fields.kind:percentencode}"
 
-Link = dict[str, object]
+Link = dict[str, Any]
+
+
+def to_board(name: str, title: str, *given: str) -> Link:
+    """To another board, the time kept, with these variables (`var-name=value`)."""
+    return _link(title, f"/d/{UIDS[name]}?${{__url_time_range}}&{'&'.join((_KEPT, *given))}")
+
+
+def to_service() -> Link:
+    """From a row with the column service."""
+    return to_board("response_time", "The response time of this service", _SERVICE)
 
 
 def to_kind() -> Link:
     """From a row with the columns service and kind."""
-    return _link("The response time of this kind", f"/d/{RESPONSE_TIME}?${{__url_time_range}}&{_SERVICE}&{_KIND}")
+    return to_board("kind", "This kind", _SERVICE, _KIND)
 
 
 def to_kind_of_series() -> Link:
-    """From a series that is named by kind."""
-    kind = "var-kind=${__field.labels.kind:percentencode}"
-    return _link("The response time of this kind", f"/d/{RESPONSE_TIME}?${{__url_time_range}}&{kind}")
+    """From a series with the label kind."""
+    return to_board("kind", "This kind", "var-kind=${__field.labels.kind:percentencode}")
 
 
-def to_transaction(*, with_kind: bool = True) -> Link:
-    """From a cell that holds a trace id; with_kind: the row has the columns service and kind as well."""
-    chosen = f"&{_SERVICE}&{_KIND}" if with_kind else ""
-    return _link(
-        "This transaction",
-        f"/d/{TRANSACTION}?${{__url_time_range}}&var-trace_id=${{__value.raw:percentencode}}{chosen}",
-    )
+def to_transaction() -> Link:
+    """From a cell that holds a trace id."""
+    return to_board("transaction", "This transaction", "var-trace_id=${__value.raw:percentencode}")
+
+
+def to_page(path: str, title: str) -> Link:
+    """To one of Walltime's pages; the path is a template as Grafana's."""
+    return _link(title, "${walltime_url}" + path)
+
+
+def of_board() -> list[Link]:
+    """At the top of each board: to the others, and to the same time and kinds in Walltime's pages."""
+    always = {"asDropdown": True, "icon": "external link", "keepTime": True, "includeVars": True, "targetBlank": False}
+    boards = {**always, "title": "Walltime", "type": "dashboards", "tags": [TAG], "url": "", "tooltip": ""}
+    pages = {**always, "title": "In Walltime", "type": "link", "tags": [], "url": "${walltime_url}/grafana"}
+    return [boards, {**pages, "asDropdown": False, "tooltip": "The same time and kinds in Walltime's own pages"}]
 
 
 def _link(title: str, url: str) -> Link:

@@ -1,207 +1,213 @@
-"""The few shapes of panel our dashboards are made of, so that all of them look and behave alike."""
+"""The few shapes of panel our dashboards are made of: a query with its words, and how it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from grafana_foundation_sdk.builders import common, dashboard, stat, table, timeseries
-from grafana_foundation_sdk.models import common as models
-from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
-from grafana_foundation_sdk.models.dashboard import (
-    DataTransformerConfig,
-    DynamicConfigValue,
-    FieldColorModeId,
-    MatcherConfig,
-)
 from walltime_collector.cli.drawing.bars import COLOURS
 
-from .colours import by_component
-from .columns import message
-from .source import SOURCE, Format, Query
+from .colours import FAILED, NEUTRAL, PERCENTILES, bad, by_component, by_name, by_place
+from .columns import Column, overrides
+from .links import to_kind_of_series
+from .source import SOURCE, Format, columns, target, words
+
+Panel = dict[str, Any]
 
 NO_VALUE = "–"
 """In a tile. Not for tables and lines: Grafana would write it into every empty cell."""
 MIN_INTERVAL = "10s"
-"""Points are not closer than this: a busier line says nothing more."""
-SPAN_NULLS_MS = 31_000
-"""
-A line crosses NULLs for less than this, two intervals of 10 s, so that a service with few requests has lines.
+"""Points are not closer than this; queries/_points.sql makes them wider where transactions are few."""
+LEGEND_PX = {12: 276, 16: 310}
+"""Of a legend at the right, by the least width of the panel: a name, mean and max."""
+_LOG = {"type": "log", "log": 10}
+_LINK_OF_KINDS = {
+    # (others) has no board; Grafana 12 adds links, a later rule takes none away
+    "matcher": {"id": "byRegexp", "options": r"/^(?!.*\(others\)$)/"},
+    "properties": [{"id": "links", "value": [to_kind_of_series()]}],
+}
+_KNOWN = {
+    "failed": FAILED,
+    "errors": FAILED,
+    "cpu": "#59a14f",
+    "cpu wait": "#d4b22c",
+    "queue": "#b07aa1",
+    **PERCENTILES,
+}
+"""Series that are columns of their own; others are NEUTRAL."""
 
-A longer time without data is a gap. Longer intervals, of longer time ranges, are never crossed.
-"""
 
-
-def lines(
-    query: str,
-    title: str,
-    description: str,
-    *,
-    width: int,
-    height: int = 8,
-    unit: str = "short",
-    series: str = "",
-    is_stacked: bool = False,
-    overrides: Sequence[Override] = (),
-    most: float | None = None,
-    is_log: bool = False,
-) -> timeseries.Panel:
+def stacked(query: str, width: int = 24, *, unit: str = "ns", by: str = "component") -> Panel:
     """
-    Something over time.
+    Areas upon each other, one for each value of the column `by`; the sum means something.
+
+    Never of failures: eleven among thousands would outline everything in red.
+    """
+    # A border around stacked areas would draw a line for each series that is 0, on top of the others.
+    drawn = {"lineWidth": 0, "pointSize": 2, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
+    return _over_time(query, width, unit, by, drawn)
+
+
+def lines(query: str, width: int = 24, *, unit: str = "ns", by: str = "", is_log: bool = False) -> Panel:
+    """
+    A line for each value of the column `by`, or for each column.
 
     Args:
-        series: The query's text column: one series per value, which is its name; without it each column is a series.
-        is_stacked: Areas upon each other instead of lines.
-        most: Where the axis ends.
         is_log: Ten times more is one step up, so that a cache and a database are seen side by side.
     """
-    panel = timeseries.Panel()
-    panel.title(title)
-    panel.description(description)
-    panel.datasource(SOURCE)
-    panel.with_target(Query(query, Format.TIME_SERIES))
-    panel.span(width)
-    panel.height(height)
-    panel.interval(MIN_INTERVAL)
-    panel.unit(unit)
-    if is_log:
-        panel.scale_distribution(common.ScaleDistributionConfig().type(models.ScaleDistribution.LOG).log(10))
-    else:
-        panel.min(0)
-    if most is not None:
-        panel.max(most)
-    if series:
-        panel.display_name(f"${{__field.labels.{series}}}")
-    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.PALETTE_CLASSIC))
-    # A border around stacked areas would draw a line for each series that is 0, on top of the others.
-    panel.line_width(0 if is_stacked else 1)
-    panel.fill_opacity(80 if is_stacked else 8)
-    panel.show_points(models.VisibilityMode.AUTO)
-    panel.span_nulls(SPAN_NULLS_MS)
-    if is_stacked:
-        panel.stacking(common.StackingConfig().mode(models.StackingMode.NORMAL).group("A"))
-    panel.tooltip(common.VizTooltipOptions().mode(models.TooltipDisplayMode.MULTI).sort(models.SortOrder.DESCENDING))
-    panel.legend(
-        common.VizLegendOptions()
-        .display_mode(models.LegendDisplayMode.LIST)
-        .placement(models.LegendPlacement.BOTTOM)
-        .show_legend(True)
-        .calcs([])
-    )
-    _override(panel, overrides)
-    return panel
+    drawn = {"lineWidth": 1, "fillOpacity": 0, **({"scaleDistribution": _LOG} if is_log else {})}
+    return _over_time(query, width, unit, by, drawn)
 
 
-def components(
+def bars(query: str, width: int = 24, *, unit: str = "short", by: str = "") -> Panel:
+    """Bars from 0; where the query has a column `failed`, in red beside the others, never upon them."""
+    return _over_time(query, width, unit, by, {"drawStyle": "bars", "lineWidth": 0, "fillOpacity": 80})
+
+
+def heat(query: str, width: int = 24) -> Panel:
+    """How many transactions took how long: the query has a time, a class of durations (`took`) and a count."""
+    options = {
+        "calculate": False,
+        "cellGap": 1,
+        "color": {"mode": "scheme", "scheme": "Blues", "steps": 32, "exponent": 0.4, "reverse": False, "fill": NEUTRAL},
+        "filterValues": {"le": 1e-9},
+        "legend": {"show": True},
+        "rowsFrame": {"layout": "ge", "value": "transactions"},
+        "tooltip": {"show": True, "mode": "single", "yHistogram": False},
+        "yAxis": {"axisPlacement": "left", "reverse": False, "unit": "ns"},
+    }
+    defaults = {"displayName": "${__field.labels.took}", "custom": {"hideFrom": _hidden_from()}}
+    return _panel("heatmap", query, width, Format.TIME_SERIES, options, defaults) | {"interval": MIN_INTERVAL}
+
+
+def tiles(query: str, units: Mapping[str, str]) -> Panel:
+    """
+    Big numbers side by side, each with its course and the change against the time before.
+
+    The query has a row for each point and tile: `time`, `place`, `tile` and `value`; the last value is the one shown.
+    A tile's name may go on after a space: with the change.
+    """
+    options = {
+        "colorMode": "value",
+        "graphMode": "area",
+        "justifyMode": "auto",
+        "orientation": "vertical",
+        "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+        # By default Grafana chooses the sizes by the longest text, and may put the tiles into several rows.
+        "text": {"titleSize": 13, "valueSize": 26},
+        "textMode": "value_and_name",
+    }
+    defaults = {
+        "color": {"mode": "fixed", "fixedColor": NEUTRAL},
+        "displayName": "${__field.labels.tile}",
+        "fieldMinMax": True,  # each course has a scale of its own; Grafana before 10.1 has one for all tiles
+        "noValue": NO_VALUE,
+        "unit": "none",
+    }
+    rules = [
+        {
+            "matcher": {"id": "byRegexp", "options": rf"/(^|\s){name}( |$)/"},
+            "properties": [{"id": "unit", "value": unit}],
+        }
+        for name, unit in units.items()
+    ]
+    # without a title there is room for the courses
+    panel = _panel("stat", query, 24, Format.TIME_SERIES, options, defaults, [*rules, *bad("failed", above=0.001)])
+    return panel | {"title": "", "interval": MIN_INTERVAL, "maxDataPoints": 120}
+
+
+def rows(query: str, width: int = 24, **special: Column) -> Panel:
+    """
+    A table of the columns that the query calls `AS "…"`, in its order; columns.COLUMNS says how they look.
+
+    Args:
+        special: Looks that only this table has; `per_call` is of the column `per call`.
+    """
+    looks = overrides(columns(query), {name.replace("_", " "): look for name, look in special.items()})
+    options = {"cellHeight": "sm", "footer": {"show": False, "reducer": []}, "showHeader": True}
+    defaults = {"color": {"mode": "fixed", "fixedColor": "text"}, "custom": {"align": "auto"}, "unit": "none"}
+    return _panel("table", query, width, Format.TABLE, options, defaults, looks)
+
+
+def status(query: str = "status") -> Panel:
+    """One line at the top: what is shown, or why nothing is and what to do."""
+    panel = rows(query)
+    panel["options"]["showHeader"] = False
+    return panel | {"title": "", "transparent": True}
+
+
+def text(markdown: str, width: int = 24, title: str = "") -> Panel:
+    """Words without a query."""
+    return _place(width) | {
+        "type": "text",
+        "title": title,
+        "transparent": not title,
+        "options": {"mode": "markdown", "content": markdown},
+    }
+
+
+def trace(query: str) -> Panel:
+    """Grafana's own picture of a trace; the query has one column of JSON, `span`."""
+    panel = _panel("traces", query, 24, Format.TRACE, {}, {})
+    extract = {"id": "extractFields", "options": {"source": "span", "format": "json", "replace": True}}
+    return panel | {"transformations": [extract]}
+
+
+def _over_time(query: str, width: int, unit: str, by: str, drawn: dict[str, Any]) -> Panel:
+    custom = {
+        "axisBorderShow": False,
+        "drawStyle": "line",
+        "lineInterpolation": "linear",
+        "pointSize": 4,
+        "showPoints": "auto",
+        # A line is not drawn across a point without transactions: the next one would seem to have been reached slowly.
+        "spanNulls": False,
+        "stacking": {"mode": "none", "group": "A"},
+        **drawn,
+    }
+    # `place` comes first: the plugin's server puts the series in its order, and the colours are by it
+    shown = {"displayName": f"${{__field.labels.place}}${{__field.labels.{by}}}"} if by else {}
+    least = {} if "scaleDistribution" in drawn else {"min": 0}
+    colour = COLOURS["custom"] if by in ("component", "family") else NEUTRAL
+    defaults = {"color": {"mode": "fixed", "fixedColor": colour}, "custom": custom, "unit": unit, **shown, **least}
+    wide = [px for least, px in LEGEND_PX.items() if width >= least][-1:]
+    legend = {
+        "calcs": ["mean", "max"],
+        "displayMode": "table" if wide else "list",
+        "placement": "right" if wide else "bottom",
+        "showLegend": True,
+        **({"width": wide[0]} if wide else {}),
+    }
+    options = {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}}
+    colours = by_component() if by in ("component", "family") else by_place() if by else by_name(_KNOWN)
+    rules = [*colours, *([_LINK_OF_KINDS] if by == "kind" else [])]
+    return _panel("timeseries", query, width, Format.TIME_SERIES, options, defaults, rules) | {"interval": MIN_INTERVAL}
+
+
+def _panel(
+    shape: str,
     query: str,
-    title: str,
-    description: str,
-    *,
     width: int,
-    height: int = 8,
-    unit: str = "short",
-    is_stacked: bool = False,
-    is_log: bool = False,
-) -> timeseries.Panel:
-    """Components over time, in their colours; what the application named itself is in the colour of its family."""
-    panel = lines(
-        query,
-        title,
-        description,
-        width=width,
-        height=height,
-        unit=unit,
-        series="component",
-        is_stacked=is_stacked,
-        is_log=is_log,
-        overrides=by_component(),
-    )
-    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color(COLOURS["custom"]))
-    return panel
+    form: Format,
+    options: dict[str, Any],
+    defaults: dict[str, Any],
+    rules: list[dict[str, Any]] | None = None,
+) -> Panel:
+    title, about = words(query)
+    return _place(width) | {
+        "type": shape,
+        "title": title,
+        "description": about,
+        "datasource": SOURCE,
+        "fieldConfig": {"defaults": defaults, "overrides": rules or []},
+        "options": options,
+        "targets": [target(query, form)],
+    }
 
 
-def status(query: str) -> table.Panel:
-    """One line of text at the top: what is shown, or why nothing is and what to do."""
-    panel = rows(query, "", "What is shown, or why there is nothing, and what to do.", {"status": message()}, height=2)
-    panel.show_header(False)
-    return panel
+def _place(width: int) -> Panel:
+    return {"gridPos": {"w": width}}
 
 
-def tiles(
-    query: str,
-    title: str,
-    description: str,
-    columns: Mapping[str, Sequence[DynamicConfigValue]],
-    *,
-    value_px: int = 26,
-) -> stat.Panel:
-    """The query's one row, a big number per column, side by side."""
-    panel = stat.Panel()
-    panel.title(title)
-    panel.description(description)
-    panel.datasource(SOURCE)
-    panel.with_target(Query(query, Format.TABLE))
-    panel.span(24)
-    panel.height(4)
-    panel.unit("none")
-    panel.no_value(NO_VALUE)
-    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
-    panel.color_mode(models.BigValueColorMode.VALUE)
-    panel.graph_mode(models.BigValueGraphMode.NONE)
-    panel.text_mode(models.BigValueTextMode.VALUE_AND_NAME)
-    # By default Grafana chooses the sizes by the longest text, and may put the tiles into several rows.
-    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(value_px))
-    panel.orientation(models.VizOrientation.VERTICAL)
-    panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
-    _override(panel, _by_name(columns))
-    return panel
-
-
-def rows(
-    query: str,
-    title: str,
-    description: str,
-    columns: Mapping[str, Sequence[DynamicConfigValue]],
-    *,
-    width: int = 24,
-    height: int = 9,
-) -> table.Panel:
-    """A table, in the order of the query; `columns` says how they look."""
-    panel = table.Panel()
-    panel.title(title)
-    panel.description(description)
-    panel.datasource(SOURCE)
-    panel.with_target(Query(query, Format.TABLE))
-    panel.span(width)
-    panel.height(height)
-    panel.unit("none")
-    panel.show_header(True)
-    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
-    _override(panel, _by_name(columns))
-    return panel
-
-
-def trace(query: str, title: str, description: str, *, height: int = 14) -> dashboard.Panel:
-    """Grafana's own picture of a trace."""
-    panel = dashboard.Panel()
-    panel.type("traces")
-    panel.title(title)
-    panel.description(description)
-    panel.datasource(SOURCE)
-    panel.with_target(Query(query, Format.TRACE))
-    panel.options({})
-    panel.with_transformation(
-        DataTransformerConfig(id_val="extractFields", options={"source": "span", "format": "json", "replace": True})
-    )
-    panel.span(24)
-    panel.height(height)
-    return panel
-
-
-def _by_name(columns: Mapping[str, Sequence[DynamicConfigValue]]) -> list[Override]:
-    return [Override(MatcherConfig("byName", name), list(look)) for name, look in columns.items()]
-
-
-def _override(panel: stat.Panel | table.Panel | timeseries.Panel, overrides: Sequence[Override]) -> None:
-    for override in overrides:
-        assert override.matcher is not None  # noqa: S101 - all of ours have one
-        panel.with_override(override.matcher, override.properties)
+def _hidden_from() -> dict[str, bool]:
+    return {"legend": False, "tooltip": False, "viz": False}

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from enum import IntEnum
 from pathlib import Path
-
-from grafana_foundation_sdk.cog.builder import Builder
-from grafana_foundation_sdk.cog.variants import Dataquery
-from grafana_foundation_sdk.models.dashboard import DataSourceRef
+from typing import Any
 
 QUERIES = Path(__file__).with_name("queries")
-SOURCE = DataSourceRef(type_val="grafana-clickhouse-datasource", uid="walltime")
-"""The uid is fixed in provisioning/datasources/walltime.yaml."""
+PLUGIN = "grafana-clickhouse-datasource"
+SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
+_INCLUDE = re.compile(r"^ *-- include (\S+)((?: \w+=\S+)*)$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<!\$)\{(\w+)\}")
+_HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--.*\n)*)")
+_COLUMN = re.compile(r'\bAS "([^"]+)"')
 
 
 class Format(IntEnum):
     """
     What the plugin makes of the rows.
 
-    TIME_SERIES wants a time and numbers, and makes one series per value of a text column; rows must be ordered by time.
+    TIME_SERIES wants a time and numbers, and makes one series per value of the text columns; rows must be ordered by
+    time. The series are in the order of the text columns, the first one first.
     """
 
     TIME_SERIES = 0
@@ -27,44 +29,66 @@ class Format(IntEnum):
     TRACE = 3
 
 
-@dataclass
-class Query(Builder[Dataquery], Dataquery):
-    """queries/<name>.sql as a panel's target."""
+def target(name: str, form: Format, ref_id: str = "A") -> dict[str, Any]:
+    """
+    queries/<name>.sql as a panel's target.
 
-    name: str
-    format: Format
-    ref_id: str = "A"
-
-    def build(self) -> Query:
-        """Itself: there is nothing to set."""
-        return self
-
-    def to_json(self) -> dict[str, object]:
-        """
-        The target.
-
-        Both plugins' servers read rawSql and format alone. Plugin 3's editor wants queryType and selectedFormat, plugin
-        4's wants editorType, and takes a query whose queryType is "sql" for an old one and renews it from the format.
-        """
-        return {
-            "datasource": SOURCE,
-            "editorType": "sql",
-            "format": int(self.format),
-            "meta": {},
-            "pluginVersion": "4.0.0",
-            "queryType": "sql",
-            "rawSql": sql(self.name),
-            "refId": self.ref_id,
-            "selectedFormat": int(self.format),
-        }
+    Both plugins' servers read rawSql and format alone. Plugin 3's editor wants queryType and selectedFormat, plugin 4's
+    wants editorType, and takes a query whose queryType is "sql" for an old one and renews it from the format.
+    """
+    return {
+        "datasource": SOURCE,
+        "editorType": "sql",
+        "format": int(form),
+        "meta": {},
+        "pluginVersion": "4.0.0",
+        "queryType": "sql",
+        "rawSql": sql(name),
+        "refId": ref_id,
+        "selectedFormat": int(form),
+    }
 
 
 def sql(name: str) -> str:
     """
     The text of queries/<name>.sql, with the plugin's macros and the dashboard's variables still in it.
 
+    A line `-- include kinds` stands for queries/_kinds.sql, or _kinds.sql in the folder of the query; with
+    `-- include kinds this=that` each `{this}` in it becomes `that`. The comment at the top, which panels show, is left
+    out.
+
     Two traps of the plugin's macros. `$__timeFilter_ms` of plugin 3 compares with a quoted number of milliseconds,
     which ClickHouse takes for nanoseconds where the column has those, and nothing is found: use `$__timeFilter`. And a
     macro without arguments may swallow all up to the next closing bracket: write `($__interval_s)`.
     """
-    return (QUERIES / f"{name}.sql").read_text("utf-8").strip()
+    return _HEAD.sub("", _text(name)).strip()
+
+
+def words(name: str) -> tuple[str, str]:
+    """Title and description of the panel: the first line of queries/<name>.sql, and the comment below it."""
+    head = _HEAD.match(_text(name))
+    if head is None:
+        raise ValueError(f"queries/{name}.sql: the first line is no title; begin with `-- TITLE`")
+    return head["title"], " ".join(line.removeprefix("--").strip() for line in head["about"].splitlines())
+
+
+def columns(name: str) -> list[str]:
+    """The columns of a table: what queries/<name>.sql calls `AS "…"`, in double quotes."""
+    return list(dict.fromkeys(_COLUMN.findall(sql(name))))
+
+
+def included(text: str, folder: str = "") -> str:
+    """The text with the parts that its `-- include` lines stand for; one in this folder of queries/ comes first."""
+
+    def part(line: re.Match[str]) -> str:
+        own = QUERIES / folder / f"_{line[1]}.sql"
+        path = own if own.exists() else QUERIES / f"_{line[1]}.sql"
+        given = dict(each.partition("=")[::2] for each in line[2].split())
+        inside = included(path.read_text("utf-8"), folder).rstrip()
+        return _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), inside)
+
+    return _INCLUDE.sub(part, text)
+
+
+def _text(name: str) -> str:
+    return included((QUERIES / f"{name}.sql").read_text("utf-8"), name.rpartition("/")[0])

@@ -1,43 +1,52 @@
-"""What one can choose at the top of a dashboard."""
+"""What one can choose at the top of every dashboard."""
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.builders.dashboard import QueryVariable, TextBoxVariable
-from grafana_foundation_sdk.models.dashboard import VariableOption, VariableRefresh, VariableSort
+from typing import Any
 
-from .source import SOURCE, sql
+from .source import PLUGIN, SOURCE, sql
 
-ALL = VariableOption(selected=True, text=["All"], value=["$__all"])
-
-
-def service() -> QueryVariable:
-    """`${service:singlequote}`: one, several, or all."""
-    return _several("service", "Service", "services")
+ALL = {"selected": True, "text": ["All"], "value": ["$__all"]}
 
 
-def kind() -> QueryVariable:
-    """`${kind:singlequote}`: the names of the chosen services' transactions; one, several, or all."""
-    return _several("kind", "Kind of transaction", "kinds_of_services")
+def of_every_board() -> list[dict[str, Any]]:
+    """Where the data is, which transactions, and where Walltime's own pages are."""
+    return [
+        box("datasource", "Data source")
+        | {"type": "datasource", "query": PLUGIN},  # of none chosen Grafana takes the first
+        several("service", "Service"),
+        several("kind", "Kind"),
+        several("host", "Host"),
+        several("version", "Version"),
+        several("environment", "Environment"),
+        box("filter", "Annotation (key=value)"),
+        box("walltime_url", "Walltime's pages", "http://127.0.0.1:8464"),
+    ]
 
 
-def trace_id() -> TextBoxVariable:
-    """`${trace_id:singlequote}`: what somebody pasted; queries look for 32 hexadecimal digits in it."""
-    box = TextBoxVariable("trace_id")
-    box.label("Trace id or traceparent (empty: the slowest)")
-    box.default_value("")
-    box.current(VariableOption(selected=True, text="", value=""))
-    return box
+def several(name: str, label: str) -> dict[str, Any]:
+    """
+    `${name:singlequote}`, the answers of queries/variables/<name>.sql: one, several, or all.
+
+    The answer has one column: plugin 4 before 4.15 fails on a second one in a new Grafana. A variable has no id:
+    Grafana 9 would store variables with equal ids as one.
+    """
+    return {
+        "name": name,
+        "label": label,
+        "type": "query",
+        "datasource": SOURCE,
+        "query": sql(f"variables/{name}"),
+        "refresh": 2,  # whenever the time range changes
+        "sort": 1,
+        "multi": True,
+        "includeAll": True,
+        "current": ALL,
+        "hide": 0,
+    }
 
 
-def _several(name: str, label: str, query: str) -> QueryVariable:
-    # one column only: plugin 4 before 4.15 fails on a second one in a new Grafana
-    variable = QueryVariable(name)
-    variable.label(label)
-    variable.datasource(SOURCE)
-    variable.query(sql(query))
-    variable.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
-    variable.sort(VariableSort.ALPHABETICAL_ASC)
-    variable.multi(True)
-    variable.include_all(True)
-    variable.current(ALL)
-    return variable
+def box(name: str, label: str, value: str = "") -> dict[str, Any]:
+    """`${name:singlequote}`: a text that people type."""
+    current = {"selected": True, "text": value, "value": value}
+    return {"name": name, "label": label, "type": "textbox", "query": value, "current": current, "hide": 0}

@@ -1,22 +1,32 @@
--- Which transactions took longest, and on what?
+-- The slowest transactions
+-- A click on the trace id shows the transaction. The bar is its time by family.
+-- include window
+-- include slowest rows=100
 SELECT
     started_at AS "started",
-    service,
-    name AS kind,
+    service AS "service",
+    kind AS "kind",
     duration_ns AS "took",
-    arraySum([COLUMNS('^mysql_.+_time_ns$')]) AS "mysql",
-    mysql_query_calls AS "queries",
-    arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
-    memcache_get_misses AS "misses",
-    arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(custom_time_ns)) AS "own",
-    other_ns AS "other",
+    -- include bar
+    AS "time by family",
+    nullIf(queries, 0) AS "queries",
+    nullIf(cache_misses, 0) AS "misses",
     if(is_error, if(error_type = '', 'failed', error_type), '') AS "error",
     kept AS "calls kept",
-    lower(hex(trace_id)) AS "trace"
-FROM transactions
-WHERE $__timeFilter(started_at)
-    AND $__conditionalAll(service IN (${service:singlequote}), $service)
-    AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-ORDER BY duration_ns DESC
-LIMIT 100
+    trace AS "trace"
+FROM
+(
+    SELECT *, max(arraySum(parts)) OVER () AS widest
+    FROM
+    (
+        SELECT
+            started_at, service, kind, duration_ns, queries, cache_misses, is_error, error_type, kept, trace,
+            [mysql_ns, memcache_ns, redis_ns, http_ns, python_ns, framework_ns, application_ns, view_ns, other_ns] AS parts
+        FROM kinds_each
+        WHERE started_at >= from_at AND started_at < to_at AND duration_ns >= slow_ns
+        -- include chosen
+        ORDER BY duration_ns DESC
+        LIMIT 100
+    )
+)
+ORDER BY "took" DESC

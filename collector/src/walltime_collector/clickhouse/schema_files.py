@@ -10,6 +10,7 @@ The schema: numbered SQL files, applied in their order. Placeholders stand for w
     {cluster_only}                             no such statement     nothing
     {cluster} {database}                       not used              the names, quoted
     {query:VIEW}                               the query of a view of an earlier file
+    {family}                                   family.sql: the family of the column `component`
 
 A view is changed in the file that creates it, for new stores, and in a new file by `MODIFY QUERY {query:VIEW}` for
 existing ones. A file that changes it once more takes this statement over from the one before.
@@ -27,7 +28,9 @@ _READ_BY_VIEWS = ("otlp_spans", "spans", "transactions")
 _CLUSTER_ONLY = "{cluster_only}"
 _VIEW = re.compile(r"^CREATE (?:MATERIALIZED )?VIEW IF NOT EXISTS (\w+).*? AS\n(.*)", re.MULTILINE | re.DOTALL)
 
+_EVERYWHERE = {"{family}": (files(__package__) / "schema/family.sql").read_text("utf-8").strip()}
 ONE_MACHINE: Mapping[str, str] = {
+    **_EVERYWHERE,
     **{f"{{{table}}}": table for table in _READ_BY_VIEWS},
     **dict.fromkeys(("{local}", "{on_cluster}", "{replicated}", "{keeper_path}"), ""),
     "{deduplication}": "non_replicated_deduplication_window = 10000",
@@ -38,6 +41,7 @@ ONE_MACHINE: Mapping[str, str] = {
 def on_cluster(cluster: str, database: str) -> Mapping[str, str]:
     """The placeholders of a cluster, named as in the servers' `remote_servers`."""
     return {
+        **_EVERYWHERE,
         **{f"{{{table}}}": f"{table}_local AS {table}" for table in _READ_BY_VIEWS},
         "{local}": "_local",
         "{on_cluster}": f" ON CLUSTER '{cluster}'",

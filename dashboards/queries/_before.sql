@@ -1,0 +1,1 @@
+-- include earlier by=toUnixTimestamp(($__toTime))-toUnixTimestamp(($__fromTime))

@@ -1,0 +1,3 @@
+    toUnixTimestamp(($__fromTime)) AS from_s,
+    toUnixTimestamp(($__toTime)) AS to_s,
+    -- include divided

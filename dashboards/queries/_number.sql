@@ -1,0 +1,1 @@
+            trim(LEADING ',' FROM reverse(replaceRegexpAll(reverse(toString({of})), '(\\d{3})', '\\1,')))

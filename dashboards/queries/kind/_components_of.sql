@@ -1,0 +1,7 @@
+    (
+        SELECT component, sum(c.time_ns) AS ns, sum(c.calls) AS called, sum(c.errors) AS failures, sum(sum(c.transactions)) OVER () AS number
+        FROM
+        -- include components
+        AS c
+        GROUP BY component
+    )

@@ -1,0 +1,1 @@
+// In the place of packages that no picture needs.
