@@ -72,7 +72,7 @@ def main(
     finally:
         if folder is None:
             shutil.rmtree(where)
-    cores = foreign.cores()
+    cores = found["foreign_cores"] = foreign.cores()
     foreign_text = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile. "
     where_text = "{processor}, {cores} cores.".format(**found["machine"])
     console.print(Text(foreign_text + where_text, style="dim"))
