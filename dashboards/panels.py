@@ -115,9 +115,9 @@ def rows(query: str, width: int = 24, **special: Column) -> Panel:
     return _panel("table", query, width, Format.TABLE, options, defaults, looks)
 
 
-def status(query: str = "status") -> Panel:
+def status(query: str = "status", **special: Column) -> Panel:
     """One line at the top: what is shown, or why nothing is and what to do."""
-    panel = rows(query)
+    panel = rows(query, **special)
     panel["options"]["showHeader"] = False
     return panel | {"title": "", "transparent": True}
 

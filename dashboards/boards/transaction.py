@@ -1,24 +1,28 @@
-"""Board "Transaction": one request, its bill, its calls, and what the database's log has of it."""
+"""Board "Transaction": one request, its bill, its calls and statements, for the application and for the database."""
 
 from __future__ import annotations
 
-from ..frame import board, line
+from ..columns import COLUMNS
+from ..frame import board, line, section
+from ..links import to_page
 from ..panels import rows, status, trace
 from ..variables import box
+
+SHOWN = COLUMNS["sentence"].with_more(links=[to_page("/transactions/${__data.fields.id}", "The transaction in Walltime")])
 
 BOARD = board(
     "transaction",
     "transaction",
     "Where the wall time of one request went. Without a trace id: the slowest of the time and kinds chosen.",
-    line(2, status("transaction/status")),
-    line(4, rows("transaction/summary")),
-    line(5, rows("transaction/transactions")),
-    line(9, rows("transaction/bill")),
-    line(8, rows("transaction/targets")),
-    line(8, rows("transaction/statements")),
-    line(14, trace("transaction/spans")),
-    line(8, rows("transaction/slow_queries")),
-    line(11, rows("slowest")),
+    line(2, status("transaction/status", sentence=SHOWN)),
+    line(4, rows("transaction/transactions")),
+    line(9, rows("transaction/bill", 13), rows("transaction/servers", 11)),
+    line(9, rows("transaction/statements")),
+    line(2, status("transaction/kept")),
+    line(13, rows("transaction/calls")),
+    section("Annotations", line(9, rows("transaction/annotations")), is_open=False),
+    section("As Grafana draws traces", line(14, trace("transaction/spans")), is_open=False),
+    section("Slow transactions of the time and kinds chosen", line(11, rows("slowest")), is_open=False),
     own_variables=[box("trace_id", "Trace id or traceparent (empty: the slowest)")],
     refresh="",
 )
