@@ -48,6 +48,12 @@ def _coloured(steps: Sequence[tuple[float, str]]) -> dict[str, Any]:
     }
 
 
+def _by_word(**colours: str) -> dict[str, Any]:
+    """The text in a colour, by what it is."""
+    options = {word: {"color": colour, "index": at} for at, (word, colour) in enumerate(colours.items())}
+    return {"mappings": [{"type": "value", "options": options}], "custom.cellOptions": {"type": "color-text"}}
+
+
 _TEXT = Column(95)
 _REST = Column(130, is_flexible=True)
 _LONG = Column(200, is_flexible=True, more={"custom.inspect": True})
@@ -68,7 +74,8 @@ _MOMENT = Column(118, "time:MM-DD HH:mm:ss")
 _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
-_HIDDEN = Column(0, more={"custom.hidden": True})
+_HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": True, "tooltip": True, "viz": True}})
+"""The first is what Grafana knows before 12, the second since."""
 BAR = 150
 """The width of a bar; queries/_bar.sql draws it as wide."""
 
@@ -81,7 +88,8 @@ COLUMNS: Mapping[str, Column] = {
     "service": Column(100, more={"links": [links.to_service()]}),
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
     **_all_of(_REST, "component", "server", "line", "called", "name", "how"),
-    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
+    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state"),
+    "severity": Column(85, more=_by_word(critical=FAILED, warning=WARNING)),
     **_all_of(_LONG, "statement", "what happened"),
     "sent by": Column(180, is_flexible=True),
     # durations
@@ -152,12 +160,27 @@ COLUMNS: Mapping[str, Column] = {
     # pictures
     "time by family": Column(BAR + 20, more=_PICTURE),
     "in time": Column(320, more=_PICTURE),
+    # of incidents
+    "lasted": Column(90, "dtdurations"),
+    "not as usual": Column(110, "dtdurations"),
+    "last began at": Column(118, "time:MM-DD HH:mm:ss"),
+    **_all_of(Column(110), "usual", "now", "worst"),
+    "measure": _REST,
+    # of collectors
+    **_all_of(_COUNT, "rows", "parts", "number", "stored"),
+    **_all_of(_BAD_COUNT, "rejected", "dead", "lost"),
+    "refused": replace(_COUNT, width=76),
+    "processes": replace(_COUNT, width=92),
+    "longest lag": replace(_NS, width=98),
+    "size": Column(84, "bytes"),
+    "per row": Column(84, "bytes"),
+    "in other": replace(_SHARE, width=78),
+    **_all_of(replace(_BAD_SHARE, width=124), "without a route", "too many names"),
     # of one transaction
     **_all_of(_LONG, "call", "value"),
     "result": Column(90),
     **_all_of(_NS, "disk"),
     **_all_of(replace(_NS, width=85), "at server", "network"),
-    "in log": _COUNT,
     # a sentence; one that begins with "No" is orange
     **_all_of(
         _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}}), "sentence", "health"

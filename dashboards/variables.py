@@ -45,6 +45,14 @@ def several(name: str, label: str) -> dict[str, Any]:
     }
 
 
+def choices(name: str, label: str, *values: str) -> dict[str, Any]:
+    """`${name:singlequote}`: one of these, several, or all."""
+    custom = {"type": "custom", "query": ",".join(values), "multi": True, "includeAll": True, "current": ALL, "hide": 0}
+    options = [{"selected": True, "text": "All", "value": "$__all"}]
+    options += [{"selected": False, "text": value, "value": value} for value in values]
+    return {"name": name, "label": label, "options": options, **custom}
+
+
 def box(name: str, label: str, value: str = "") -> dict[str, Any]:
     """`${name:singlequote}`: a text that people type."""
     current = {"selected": True, "text": value, "value": value}

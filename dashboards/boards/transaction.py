@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..columns import COLUMNS
+from ..columns import COLUMNS, Column
 from ..frame import board, line, section
 from ..links import to_page
 from ..panels import rows, status, trace
@@ -16,10 +16,10 @@ BOARD = board(
     "Where the wall time of one request went. Without a trace id: the slowest of the time and kinds chosen.",
     line(2, status("transaction/status", sentence=SHOWN)),
     line(4, rows("transaction/transactions")),
-    line(9, rows("transaction/bill", 13), rows("transaction/servers", 11)),
-    line(9, rows("transaction/statements")),
+    line(8, rows("transaction/bill", 13), rows("transaction/servers", 11, component=Column(112), server=Column(118, is_flexible=True))),
+    line(7, rows("transaction/statements", how=Column(120), line=Column(130))),
     line(2, status("transaction/kept")),
-    line(13, rows("transaction/calls")),
+    line(11, rows("transaction/calls", server=Column(130), line=Column(140))),
     section("Annotations", line(9, rows("transaction/annotations")), is_open=False),
     section("As Grafana draws traces", line(14, trace("transaction/spans")), is_open=False),
     section("Slow transactions of the time and kinds chosen", line(11, rows("slowest")), is_open=False),

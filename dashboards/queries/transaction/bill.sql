@@ -2,8 +2,7 @@
 -- Each nanosecond once: the parts of a transaction add up to what it took, to more where calls overlap.
 -- include shown
 SELECT
-    service AS "service",
-    component AS "component",
+    if(uniqExact(service) OVER () = 1, c.component, concat(c.component, ' · ', service)) AS "component",
     sum(time_ns) AS "time",
     sum(time_ns) / nullIf(sum(sum(time_ns)) OVER (PARTITION BY service, kind), 0) AS "share",
     nullIf(sum(c.calls), 0) AS "calls",
@@ -12,6 +11,6 @@ SELECT
     nullIf(sum(c.errors), 0) AS "errors"
 FROM components_each AS c
 WHERE trace_id = shown
-GROUP BY service, kind, component
+GROUP BY service, kind, c.component
 ORDER BY min(started_at), "time" DESC
 LIMIT 500

@@ -21,7 +21,7 @@ SELECT
             '<svg xmlns="http://www.w3.org/2000/svg" width="300" height="24" viewBox="0 0 300 24"><rect y="6" height="12" x="',
             toString(round(298 * offset_ns / greatest(1, whole.2 - began_ns), 2)), '" width="',
             toString(round(greatest(1.5, 298 * duration_ns / greatest(1, whole.2 - began_ns)), 2)), '" fill="', colour, '"/></svg>'))) AS "in time",
-    if(is_sum, NULL, offset_ns) AS "after",
+    nullIf(if(is_sum, 0, offset_ns), 0) AS "after",
     duration_ns AS "took",
     server AS "server",
     result AS "result",

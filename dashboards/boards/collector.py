@@ -1,0 +1,18 @@
+"""Board "Collector": whether all that applications send is stored, what waits, what is lost, and what it takes."""
+
+from __future__ import annotations
+
+from ..frame import board, line
+from ..panels import bars, lines, rows, status
+
+BOARD = board(
+    "collector",
+    "collector",
+    "Whether all that applications send is stored: accounts, lag, losses, and the tables.",
+    line(2, status("collector/status")),
+    line(5, rows("collector/accounts")),
+    line(8, lines("collector/spans", 12, unit="short"), bars("collector/losses", 12)),
+    line(7, lines("collector/lag", 12), lines("collector/spool", 12, unit="bytes")),
+    line(9, rows("collector/services", 13), rows("collector/applications", 11)),
+    line(11, rows("collector/tables")),
+)

@@ -1,0 +1,2 @@
+    walltime_health AS h
+    WHERE minute >= toStartOfMinute(from_at) AND minute < to_at
