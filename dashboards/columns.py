@@ -160,6 +160,13 @@ COLUMNS: Mapping[str, Column] = {
     # pictures
     "time by family": Column(BAR + 20, more=_PICTURE),
     "in time": Column(320, more=_PICTURE),
+    # of two times
+    "verdict": Column(74, more=_by_word(slower=FAILED, faster="#37872d", new=WARNING, gone=WARNING)),
+    "mean before": replace(_NS, width=104),
+    "p95 before": replace(_NS, width=94),
+    **_all_of(replace(_NS, width=88), "more time", "difference"),
+    "failed before": replace(_BAD_SHARE, width=108),
+    "number before": replace(_COUNT, width=118),
     # of incidents
     "lasted": Column(90, "dtdurations"),
     "not as usual": Column(110, "dtdurations"),
@@ -175,7 +182,8 @@ COLUMNS: Mapping[str, Column] = {
     "size": Column(84, "bytes"),
     "per row": Column(84, "bytes"),
     "in other": replace(_SHARE, width=78),
-    **_all_of(replace(_BAD_SHARE, width=124), "without a route", "too many names"),
+    "no route": replace(_BAD_SHARE, width=84),
+    "too many names": replace(_BAD_SHARE, width=124),
     # of one transaction
     **_all_of(_LONG, "call", "value"),
     "result": Column(90),

@@ -7,7 +7,7 @@ from typing import Any
 
 from walltime_collector.cli.drawing.bars import COLOURS
 
-from .colours import FAILED, NEUTRAL, PERCENTILES, bad, by_component, by_name, by_place
+from .colours import FAILED, NEUTRAL, OTHERS, PERCENTILES, WARNING, bad, by_component, by_name, by_place
 from .columns import Column, overrides
 from .source import SOURCE, Format, columns, target, words
 
@@ -26,6 +26,8 @@ _KNOWN = {
     "cpu": "#59a14f",
     "cpu wait": "#d4b22c",
     "queue": "#b07aa1",
+    **{"stored": "#59a14f", "lost": FAILED, "dead": WARNING, "rejected": "#d4b22c", "refused": "#b07aa1"},
+    **{"critical": FAILED, "warning": WARNING, "before": OTHERS},
     **PERCENTILES,
 }
 """Series that are columns of their own; others are NEUTRAL."""

@@ -10,9 +10,9 @@ BOARD = board(
     "collector",
     "Whether all that applications send is stored: accounts, lag, losses, and the tables.",
     line(2, status("collector/status")),
-    line(5, rows("collector/accounts")),
+    line(4, rows("collector/accounts")),
     line(8, lines("collector/spans", 12, unit="short"), bars("collector/losses", 12)),
     line(7, lines("collector/lag", 12), lines("collector/spool", 12, unit="bytes")),
-    line(9, rows("collector/services", 13), rows("collector/applications", 11)),
+    line(7, rows("collector/services", 14), rows("collector/applications", 10)),
     line(11, rows("collector/tables")),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..columns import COLUMNS
 from ..frame import board, line
 from ..links import to_page
@@ -15,8 +17,8 @@ BOARD = board(
     "incidents",
     "When a kind of transaction was not as usual, and why: open incidents, and those of the time shown.",
     line(2, status("incidents/status")),
-    line(11, rows("incidents/incidents", what_happened=EXPLAINED)),
+    line(9, rows("incidents/incidents", what_happened=EXPLAINED, kind=replace(COLUMNS["kind"], is_flexible=False))),
     line(8, lines("incidents/open", 10, unit="short"), rows("incidents/kinds", 14)),
-    line(11, rows("incidents/changes")),
+    line(9, rows("incidents/changes")),
     own_variables=[choices("severity", "Severity", "critical", "warning"), choices("state", "State", "open", "over")],
 )

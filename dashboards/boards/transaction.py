@@ -22,7 +22,7 @@ BOARD = board(
     line(11, rows("transaction/calls", server=Column(130), line=Column(140))),
     section("Annotations", line(9, rows("transaction/annotations")), is_open=False),
     section("As Grafana draws traces", line(14, trace("transaction/spans")), is_open=False),
-    section("Slow transactions of the time and kinds chosen", line(11, rows("slowest")), is_open=False),
+    section("Slow transactions of the time and kinds chosen", line(11, rows("slowest"))),
     own_variables=[box("trace_id", "Trace id or traceparent (empty: the slowest)")],
     refresh="",
 )

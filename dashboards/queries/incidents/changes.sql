@@ -6,7 +6,7 @@ SELECT
     kind AS "kind",
     concat(
         if(change.2 = '', '', concat(change.2, ' ')),
-        transform(change.1, ['time', 'errors', 'calls', 'hit_ratio'], ['time of a transaction', 'failed transactions', 'calls', 'hits'], change.1),
+        transform(change.1, ['time', 'errors', 'calls', 'hit_ratio'], ['time of a transaction', 'failed transactions', 'calls of a transaction', 'hits'], change.1),
         if(change.3 = '', '', concat(' on ', change.3))) AS "measure",
     -- include as_text of=change.4
     AS "usual",

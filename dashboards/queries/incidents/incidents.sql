@@ -7,7 +7,7 @@ SELECT
     severity AS "severity",
     service AS "service",
     kind AS "kind",
-    headline AS "what happened",
+    replaceOne(headline, concat(kind, ': '), '') AS "what happened",
     multiIf(is_open, 'open', ended_because = 'over', 'as usual again', ended_because = 'silent', 'no transactions', ended_because = 'lasting', 'the new usual', 'over')
         AS "state",
     id AS "id"
