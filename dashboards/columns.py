@@ -165,8 +165,6 @@ COLUMNS: Mapping[str, Column] = {
     "mean before": replace(_NS, width=104),
     "p95 before": replace(_NS, width=94),
     **_all_of(replace(_NS, width=88), "more time", "difference"),
-    "failed before": replace(_BAD_SHARE, width=108),
-    "number before": replace(_COUNT, width=118),
     # of incidents
     "lasted": Column(90, "dtdurations"),
     "not as usual": Column(110, "dtdurations"),

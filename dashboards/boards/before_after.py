@@ -14,7 +14,7 @@ BOARD = board(
     "What is slower or faster than before: all kinds of two times, or of two versions, with a test of chance.",
     line(2, status("before_after/status")),
     line(12, rows("before_after/kinds")),
-    line(9, rows("before_after/components", 15), lines("before_after/means", 9)),
+    line(9, rows("before_after/components", 17), lines("before_after/means", 7)),
     line(8, rows("before_after/statements")),
     own_variables=[
         choices("against", "Against", **AGAINST),

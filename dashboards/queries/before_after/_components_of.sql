@@ -1,4 +1,4 @@
-        SELECT component, sum(c.time_ns) AS ns, sum(c.calls) AS called, sum(c.errors) AS failures, sum(sum(c.transactions)) OVER () AS number
+        SELECT component, sum(c.time_ns) AS ns, sum(c.calls) AS called, sum(sum(c.transactions)) OVER () AS number
         FROM
         -- include components
         AS c

@@ -8,8 +8,7 @@ SELECT
     ifNull("per transaction", 0) - ifNull("before", 0) AS "difference",
     nullIf(earlier.called, 0) / nullIf(earlier.number, 0) AS "calls before",
     nullIf(now_is.called, 0) / nullIf(now_is.number, 0) AS "calls each",
-    now_is.ns / nullIf(now_is.called, 0) AS "per call",
-    nullIf(now_is.failures, 0) AS "errors"
+    now_is.ns / nullIf(now_is.called, 0) AS "per call"
 FROM
     (
         -- include now

@@ -28,9 +28,7 @@ SELECT
     ("mean" - "mean before") * now_is.transactions AS "more time",
     if(earlier.transactions = 0, NULL, earlier.p95_ns) AS "p95 before",
     if(now_is.transactions = 0, NULL, now_is.p95_ns) AS "p95",
-    nullIf(earlier.errors, 0) / earlier.transactions AS "failed before",
     nullIf(now_is.errors, 0) / now_is.transactions AS "failed",
-    nullIf(earlier.transactions, 0) AS "number before",
     nullIf(now_is.transactions, 0) AS "transactions"
 FROM now_is
 FULL JOIN earlier USING (service, kind)

@@ -6,7 +6,11 @@ SELECT
         n.1 = 0, 'No transaction in the time and of the version shown.',
         b.1 = 0, concat('No transaction before: nothing is stored of ', side, '.'),
         concat(
-            'Against ', side, ': ', toString(n.1), ' transactions, before ', toString(b.1), '; the mean ',
+            'Against ', side, ': ',
+            -- include number of=n.1
+            , ' transactions, before ',
+            -- include number of=b.1
+            , '; the mean ',
             if(n.2 / n.1 < b.2 / b.1, 'fell', 'rose'), ' by ', toString(round(100 * abs(n.2 / n.1 / (b.2 / b.1) - 1), 1)), ' %.')) AS "sentence"
 FROM
 (

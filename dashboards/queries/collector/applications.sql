@@ -20,9 +20,13 @@ WITH told AS
     ) AS each
     GROUP BY service, what
 )
-SELECT * FROM told
-UNION ALL
-SELECT '', 'Nothing: all were sent, and no call was outside of a transaction.', NULL, NULL
-WHERE (SELECT count() FROM told) = 0
+SELECT *
+FROM
+(
+    SELECT * FROM told
+    UNION ALL
+    SELECT '', 'Nothing: all were sent, and no call was outside of a transaction.', NULL, NULL
+    WHERE (SELECT count() FROM told) = 0
+)
 ORDER BY "what happened" LIKE 'transactions lost%' DESC, "number" DESC
 LIMIT 100
