@@ -2,5 +2,5 @@
         FROM
         -- include components
         AS c
-        WHERE $__conditionalAll(version IN (${{of}:singlequote}), ${of})
+        WHERE $__conditionalAll(version IN (${{of}:singlequote}), {is})
         GROUP BY component

@@ -9,7 +9,7 @@
             FROM
             -- include kinds
             AS k
-            WHERE $__conditionalAll(version IN (${{of}:singlequote}), ${of})
+            WHERE $__conditionalAll(version IN (${{of}:singlequote}), {is})
             GROUP BY service, kind, time
             HAVING number > 0
         )

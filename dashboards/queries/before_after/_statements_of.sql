@@ -2,5 +2,5 @@
         FROM
         -- include statements
         AS s
-        WHERE $__conditionalAll(version IN (${{of}:singlequote}), ${of})
+        WHERE $__conditionalAll(version IN (${{of}:singlequote}), {is})
         GROUP BY statement

@@ -12,12 +12,12 @@ SELECT
 FROM
     (
         -- include now
-        -- include components_of of=new_version
+        -- include components_of of=new_version is=$new_version
     ) AS now_is
 FULL JOIN
     (
         -- include then
-        -- include components_of of=old_version
+        -- include components_of of=old_version is=$old_version
     ) AS earlier
     USING (component)
 ORDER BY abs("difference") DESC

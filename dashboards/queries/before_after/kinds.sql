@@ -3,11 +3,11 @@
 WITH
     now_is AS (
         -- include now
-        -- include kinds_of of=new_version
+        -- include kinds_of of=new_version is=$new_version
     ),
     earlier AS (
         -- include then
-        -- include kinds_of of=old_version
+        -- include kinds_of of=old_version is=$old_version
     ),
     arrayReduce('mannWhitneyUTest', arrayConcat(now_is.means, earlier.means),
         arrayConcat(arrayMap(each -> 0, now_is.means), arrayMap(each -> 1, earlier.means))).2 AS p_value

@@ -9,12 +9,12 @@ SELECT
 FROM
     (
         -- include now
-        -- include statements_of of=new_version
+        -- include statements_of of=new_version is=$new_version
     ) AS now_is
 FULL JOIN
     (
         -- include then
-        -- include statements_of of=old_version
+        -- include statements_of of=old_version is=$old_version
     ) AS earlier
     USING (statement)
 WHERE now_is.called = 0 OR earlier.called = 0

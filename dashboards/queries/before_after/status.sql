@@ -21,14 +21,14 @@ FROM
             -- include now
             SELECT (sum(transactions), sum(duration_ns))
             FROM (
-            -- include kinds_of of=new_version
+            -- include kinds_of of=new_version is=$new_version
             )
         ) AS n,
         (
             -- include then
             SELECT (sum(transactions), sum(duration_ns))
             FROM (
-            -- include kinds_of of=old_version
+            -- include kinds_of of=old_version is=$old_version
             )
         ) AS b
 )
