@@ -15,7 +15,7 @@ _BAD_NEWS = {"type": "regex", "options": {"pattern": "/^No /", "result": {"color
 
 @dataclass(frozen=True)
 class Column:
-    """Its width in pixels, or the least one if it takes the room that is left; further properties as Grafana has them."""
+    """Its width in pixels, or the least one if it takes the room that is left; other properties in Grafana's words."""
 
     width: int
     unit: str = ""

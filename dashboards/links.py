@@ -1,4 +1,4 @@
-"""Where a click leads: from a table to a kind, from a kind to one of its transactions, from there to Walltime's pages."""
+"""Where a click leads: to a kind, to a transaction, to another board, to Walltime's pages."""
 
 from __future__ import annotations
 

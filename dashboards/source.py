@@ -11,6 +11,7 @@ QUERIES = Path(__file__).with_name("queries")
 PLUGIN = "grafana-clickhouse-datasource"
 SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
 _INCLUDE = re.compile(r"^ *-- include (\S+)((?: \w+=\S+)*)$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<!\$)\{(\w+)\}")
 _HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--.*\n)*)")
 _COLUMN = re.compile(r'\bAS "([^"]+)"')
 
@@ -64,7 +65,7 @@ def sql(name: str) -> str:
 
 
 def words(name: str) -> tuple[str, str]:
-    """Title and description of the panel that asks this: the first line of queries/<name>.sql, and its comment below."""
+    """Title and description of the panel: the first line of queries/<name>.sql, and the comment below it."""
     head = _HEAD.match(_text(name))
     if head is None:
         raise ValueError(f"queries/{name}.sql: the first line is no title; begin with `-- TITLE`")
@@ -82,8 +83,7 @@ def _text(name: str, folder: str = "") -> str:
     def included(line: re.Match[str]) -> str:
         own = f"{folder}/_{line[1]}"
         text = _text(own if (QUERIES / f"{own}.sql").exists() else f"_{line[1]}", folder).rstrip()
-        for given in line[2].split():
-            text = text.replace("{%s}" % given.partition("=")[0], given.partition("=")[2])
-        return text
+        given = dict(each.partition("=")[::2] for each in line[2].split())
+        return _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), text)
 
     return _INCLUDE.sub(included, (QUERIES / f"{name}.sql").read_text("utf-8"))
