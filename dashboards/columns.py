@@ -165,6 +165,11 @@ COLUMNS: Mapping[str, Column] = {
     "mean before": replace(_NS, width=104),
     "p95 before": replace(_NS, width=94),
     **_all_of(replace(_NS, width=88), "more time", "difference"),
+    # of targets
+    "alert": Column(70, more=_by_word(page=FAILED, ticket=WARNING)),
+    **_all_of(Column(76, "none", 2, more=_coloured([(1, WARNING), (6, FAILED)])), "1 h", "6 h", "3 d"),
+    "too slow": replace(_BAD_SHARE, width=84),
+    "good": replace(_SHARE, decimals=3, width=88),
     # of incidents
     "lasted": Column(90, "dtdurations"),
     "not as usual": Column(110, "dtdurations"),

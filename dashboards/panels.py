@@ -27,7 +27,7 @@ _KNOWN = {
     "cpu wait": "#d4b22c",
     "queue": "#b07aa1",
     **{"stored": "#59a14f", "lost": FAILED, "dead": WARNING, "rejected": "#d4b22c", "refused": "#b07aa1"},
-    **{"critical": FAILED, "warning": WARNING, "before": OTHERS},
+    **{"slow": WARNING, "critical": FAILED, "warning": WARNING, "before": OTHERS},
     **PERCENTILES,
 }
 """Series that are columns of their own; others are NEUTRAL."""
