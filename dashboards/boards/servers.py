@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..columns import COLUMNS
 from ..frame import board, line, section
 from ..panels import bars, lines, rows, stacked, status
+
+_REST = replace(COLUMNS["errors"], is_flexible=True)
 
 BOARD = board(
     "servers",
@@ -12,7 +17,7 @@ BOARD = board(
     line(2, status()),
     section(
         "memcache",
-        line(4, rows("servers/caches")),
+        line(4, rows("servers/caches", errors=_REST)),
         line(
             8,
             lines("servers/hit_ratio", 12, unit="percentunit", by="server"),
@@ -21,7 +26,7 @@ BOARD = board(
     ),
     section(
         "MySQL",
-        line(4, rows("servers/database")),
+        line(4, rows("servers/database", errors=_REST)),
         line(9, stacked("servers/mysql_load", 12, unit="short", by="kind"), rows("servers/mysql_kinds", 12)),
         line(8, bars("servers/connects", unit="ops")),
     ),

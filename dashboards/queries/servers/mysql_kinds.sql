@@ -4,7 +4,6 @@ SELECT
     service AS "service",
     name AS "kind",
     arraySum([COLUMNS('^mysql_.+_time_ns$') APPLY sum]) AS "time",
-    "time" / nullIf(sum("time") OVER (), 0) AS "share",
     sum(mysql_query_calls) / count() AS "queries",
     if(sum(mysql_query_calls) = 0, NULL, sum(mysql_query_time_ns) / sum(mysql_query_calls)) AS "per query"
 FROM transactions

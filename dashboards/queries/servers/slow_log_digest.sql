@@ -8,14 +8,12 @@ SELECT
     sum(query_ns * weight) / nullIf(sum(sum(query_ns * weight)) OVER (), 0) AS "share",
     sum(weight) AS "calls",
     sum(query_ns * weight) / sum(weight) AS "per call",
-    max(query_ns) AS "longest",
     sum(lock_ns * weight) / sum(weight) AS "lock wait",
     sumIf(row_lock_ns * weight, is_row_lock_known) / nullIf(sumIf(weight, is_row_lock_known), 0) AS "row lock",
     nullIf(sum(likely_row_lock_ns * weight), 0) / sum(weight) AS "likely row lock",
     sum(rows_examined * weight) / sum(weight) AS "examined",
     sum(rows_sent * weight) / sum(weight) AS "sent",
     nullIf(sumIf(weight, is_full_scan), 0) / sum(weight) AS "full scans",
-    arrayStringConcat(arraySort(groupUniqArrayIf(10)(toString(route), route != '')), ', ') AS "sent by",
     if(countIf(trace_id != toFixedString('', 16)) = 0, '',
         lower(hex(argMaxIf(trace_id, query_ns, trace_id != toFixedString('', 16))))) AS "example"
 FROM slow_queries

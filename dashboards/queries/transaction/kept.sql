@@ -1,4 +1,5 @@
 -- Whether its calls were kept
+-- And why; without them there are the sums of the bill.
 -- include shown
 SELECT
     multiIf(
