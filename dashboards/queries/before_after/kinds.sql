@@ -32,5 +32,5 @@ SELECT
     nullIf(now_is.transactions, 0) AS "transactions"
 FROM now_is
 FULL JOIN earlier USING (service, kind)
-ORDER BY abs(ifNull("more time", toFloat64(now_is.duration_ns + earlier.duration_ns))) DESC
+ORDER BY abs(ifNull("more time", toFloat64(now_is.duration_ns + earlier.duration_ns))) DESC, service, kind
 LIMIT 300

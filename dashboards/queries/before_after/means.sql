@@ -1,9 +1,9 @@
 -- Mean response time of both
 -- At the same distance from their beginning.
+-- include now
 SELECT time, sum(ns_before) / nullIf(sum(number_before), 0) AS before, sum(ns) / nullIf(sum(number), 0) AS now
 FROM
 (
-    -- include now
     SELECT time, sum(k.duration_ns) AS ns, sum(k.transactions) AS number, 0 AS ns_before, 0 AS number_before
     FROM
     -- include kinds
@@ -25,4 +25,4 @@ FROM
     )
 )
 GROUP BY time
-ORDER BY time
+ORDER BY time WITH FILL STEP point_s

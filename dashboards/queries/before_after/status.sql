@@ -2,7 +2,9 @@
 -- What is compared.
 SELECT
     multiIf(
-        n.1 = 0 AND b.1 = 0, 'No transaction on either side: choose All, or a longer time.',
+        n.1 = 0 AND b.1 = 0 AND (SELECT count() FROM transactions_1m WHERE service != 'walltime.doctor') = 0,
+        -- include nothing_stored
+        , n.1 = 0 AND b.1 = 0, 'No transaction on either side: choose All, or a longer time.',
         n.1 = 0, 'No transaction in the time and of the version shown.',
         b.1 = 0, concat('No transaction before: nothing is stored of ', side, '.'),
         concat(

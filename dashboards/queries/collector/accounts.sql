@@ -3,7 +3,7 @@
 -- include window
 SELECT
     any(host) AS "host",
-    multiIf(max(minute) < now() - INTERVAL 5 MINUTE, 'No sign of it', argMax(is_ok, minute), 'All is well',
+    multiIf(collector = '', 'No counters in this time: they are written once a minute', max(minute) < now() - INTERVAL 5 MINUTE, 'No sign of it', argMax(is_ok, minute), 'All is well',
         concat('No: ', arrayStringConcat(arrayMap(word -> replaceAll(word, '_', ' '), argMax(troubles, minute)), ', '))) AS "health",
     sum(h.received) AS "received",
     sum(h.stored) AS "stored",
@@ -13,9 +13,11 @@ SELECT
     nullIf(sum(h.refused), 0) AS "refused",
     nullIf(argMax(spooled, minute), 0) AS "waiting",
     nullIf(max(spool_oldest_s), 0) * 1e9 AS "longest lag",
-    max(minute) AS "last seen"
-FROM
--- include health
+    nullIf(max(minute), toDateTime(0, 'UTC')) AS "last seen"
+FROM (SELECT 1 AS always) AS a
+LEFT JOIN (SELECT * FROM
+    -- include health
+) AS h ON 1
 GROUP BY collector
 ORDER BY "host"
 LIMIT 100

@@ -2,9 +2,11 @@
 -- Whether data moves now, or why not.
 SELECT
     multiIf(
-        collectors = 0, 'No collector wrote its counters within the last five minutes: it does not run, or the database does not answer. Look at walltime status',
+        (SELECT count() FROM transactions_1m WHERE service != 'walltime.doctor') = 0,
+        -- include nothing_stored
+        , collectors = 0, 'No collector wrote its counters within the last five minutes: it does not run, or the database does not answer. Look at walltime status',
         failing > 0, concat('No: ', toString(failing), ' of ', toString(collectors), if(collectors = 1, ' collector has', ' collectors have'), ' a problem: ', arrayStringConcat(problems, ', ')),
-        concat(toString(collectors), if(collectors = 1, ' collector is', ' collectors are'), ' well: data moves.')) AS "health"
+        concat(toString(collectors), if(collectors = 1, ' collector is', ' collectors are'), ' well: data moves.')) AS "sentence"
 FROM
 (
     SELECT count() AS collectors, countIf(NOT ok) AS failing, groupUniqArrayArray(arrayMap(word -> replaceAll(word, '_', ' '), what)) AS problems

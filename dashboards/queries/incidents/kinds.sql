@@ -3,13 +3,13 @@
 SELECT
     service AS "service",
     kind AS "kind",
-    count() AS "incidents",
+    countIf(id != '') AS "incidents",
     nullIf(countIf(is_open), 0) AS "open",
-    sum(greatest(0, least(if(is_open, toUnixTimestamp(now()), toUnixTimestamp(ended_at)), toUnixTimestamp(($__toTime)))
-        - greatest(toUnixTimestamp(started_at), toUnixTimestamp(($__fromTime))))) AS "not as usual",
-    max(started_at) AS "last began at"
+    sumIf(greatest(0, least(if(is_open, toUnixTimestamp(now()), toUnixTimestamp(ended_at)), toUnixTimestamp(($__toTime)))
+        - greatest(toUnixTimestamp(started_at), toUnixTimestamp(($__fromTime)))), id != '') AS "not as usual",
+    nullIf(max(started_at), toDateTime(0)) AS "last began at"
 FROM
--- include incidents
+-- include incidents_or_none
 GROUP BY service, kind
 ORDER BY "not as usual" DESC
 LIMIT 100

@@ -7,8 +7,8 @@ SELECT
             if(found - open = 1, 'is', 'are'), ' over', if(critical = 0, '', concat('; ', toString(critical), ' critical')), '.'),
         (SELECT count() FROM incidents) > 0, 'All is as usual: there is no incident of what is chosen above in this time.',
         (SELECT count() FROM transactions_1m WHERE service != 'walltime.doctor') > 0, 'There was never an incident: all kinds were as usual.',
-        'No transaction is stored yet. Send the first: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app. '
-            || 'If this line stays: walltime doctor') AS "sentence"
+        -- include nothing_stored
+    ) AS "sentence"
 FROM
 (
     SELECT count() AS found, countIf(is_open) AS open, countIf(severity = 'critical') AS critical

@@ -16,8 +16,7 @@ SELECT
         concat('No transaction has the trace id ', lower(hex(asked)), '. Its retention is over, or its service sends to another collector, or it is younger than a second.'),
         last_minute > toDateTime(0),
         'No transaction of what is chosen above in this time: choose All, a longer time, or enter a trace id.',
-        'No transaction is stored yet. Send the first: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app. '
-            || 'If this line stays: walltime doctor'
+        -- include nothing_stored
     )) AS "sentence",
     if(parts > 0, began_at, NULL) AS "began",
     lower(hex(shown)) AS "id"

@@ -1,0 +1,78 @@
+"""The examples of alert rules: what Grafana needs of them is there, and each asks its question and finds its case."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+import yaml
+from walltime_collector.clickhouse.engine import Engine
+
+from dashboards.build import ALERTS
+from tests.collector.conftest import engine  # noqa: F401  # the fixture
+from tests.dashboards.conftest import Grafana
+from tests.dashboards.grafana import GENERATED
+
+(GROUP,) = yaml.safe_load(ALERTS.read_text("utf-8"))["groups"]
+RULES = [pytest.param(rule, id=rule["uid"].removeprefix("walltime-")) for rule in GROUP["rules"]]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_asks_the_provisioned_source_and_compares_its_one_number(grafana: Grafana, rule: dict[str, Any]) -> None:
+    source = GENERATED.parent / "provisioning" / "datasources" / "walltime.yaml"
+    (provisioned,) = yaml.safe_load(source.read_text("utf-8"))["datasources"]
+    asked, condition = rule["data"]
+    assert asked["datasourceUid"] == asked["model"]["datasource"]["uid"] == provisioned["uid"]
+    assert (condition["datasourceUid"], condition["model"]["expression"]) == ("__expr__", asked["refId"])
+    assert rule["condition"] == condition["refId"]
+    assert all(each["relativeTimeRange"]["from"] > each["relativeTimeRange"]["to"] == 0 for each in rule["data"])
+    query = asked["model"]["rawSql"]
+    assert "$" not in query, "rules have no variables, and Grafana replaces some when it reads the file"
+    answer = grafana.ask_raw(query)
+    texts = [name for name, kind in answer.columns.items() if "String" in kind]
+    (number,) = set(answer.columns) - set(texts)
+    assert re.search("Int|Float", answer.columns[number])
+    assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= set(texts)
+
+
+def test_each_rule_finds_its_case_and_only_that(engine: Engine) -> None:  # noqa: F811
+    """A day ago 10 ms and 20 hits, now 100 ms, 5 hits and a third fails; a silent service; data that waits; an incident."""
+    now_s = int(time.time()) // 60 * 60 - 60
+    rows = [transaction(now_s - 85_500 - at, 10, hits=20) for at in range(60)]
+    rows += [transaction(now_s - at, 100, hits=5, is_error=at % 3 == 0) for at in range(60)]
+    rows += [transaction(now_s - at, 10, hits=20, name="GET /usual") for at in (*range(60), *range(85_500, 85_560))]
+    rows += [transaction(now_s - 7_200 - 60 * at, 10, hits=0, service="gone") for at in range(40)]
+    insert(engine, "transactions", rows)
+    insert(engine, "walltime_health", [{"minute": now_s, "collector": "a", "host": "db1", "spool_oldest_s": 300}])
+    incident = {"service": "shop", "name": "GET /", "severity": "critical", "is_open": True, "started_at": now_s}
+    insert(engine, "incidents", [{"id": "1", **incident}, {"id": "2", **incident}, {"id": "2", **incident, "is_open": False}])
+    fired = {}
+    for rule in GROUP["rules"]:
+        asked, condition = (each["model"] for each in rule["data"])
+        ((limit,),) = (each["evaluator"]["params"] for each in condition["conditions"])
+        found = [tuple(row.values()) for row in engine.query(asked["rawSql"], {})]
+        fired[rule["uid"].removeprefix("walltime-")] = [row for row in found if row[-1] > limit]
+    assert fired["p95"] == [("shop", "GET /", pytest.approx(10))]
+    assert fired["errors"] == [("shop", "GET /", pytest.approx(1 / 3))]
+    assert fired["hit-ratio"] == [("cache:11211", pytest.approx(1 - (5 + 20) / 40))]
+    ((service, minutes),) = fired["silent"]
+    assert (service, 120 <= minutes <= 123) == ("gone", True)
+    assert fired["lag"] == [("db1", 300)]
+    assert fired["incidents"] == [("shop", "GET /", "critical", 1)]
+
+
+def transaction(at_s: int, ms: int, *, hits: int, is_error: bool = False, name: str = "GET /", service: str = "shop") -> dict[str, Any]:
+    """20 keys asked for in one call."""
+    target = {"component": ["memcache.get"], "address": ["cache:11211"], "calls": [1], "time_ns": [1000], "errors": [0]}
+    counts = {**target, "hits": [hits], "misses": [20 - hits]} if hits else {}
+    row = {"service": service, "name": name, "started_at": f"{at_s}.000000000", "duration_ns": ms * 1_000_000}
+    ids = {"trace_id": f"{at_s:016}", "span_id": "a" * 8, "is_error": is_error}
+    return {**row, **ids, **{f"target.{column}": values for column, values in counts.items()}}
+
+
+def insert(engine: Engine, table: str, rows: list[dict[str, Any]]) -> None:  # noqa: F811
+    body = "".join(json.dumps(row) + "\n" for row in rows)
+    engine.insert_rows(table, body.encode(), f"{table}-{len(body)}")
