@@ -138,7 +138,7 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(_NS, "disk", "at server", "network"),
     "began": Column(220, "time:[It began] MMM D, HH:mm:ss"),
     # of incidents
-    **_all_of(Column(90, "dtdurations"), "lasted", "not as usual"),
+    **_all_of(_NS, "lasted", "not as usual"),
     "last began at": _MOMENT,
     **_all_of(Column(90), "usual", "now", "worst"),
     "measure": _REST,
@@ -153,7 +153,7 @@ COLUMNS: Mapping[str, Column] = {
     "good": replace(_SHARE, decimals=3, width=88),
     # of collectors
     **_all_of(_LARGE_COUNT, "rows", "stored"),
-    **_all_of(_COUNT, "parts", "number", "refused", "processes"),
+    **_all_of(_COUNT, "parts", "number", "refused"),
     **_all_of(_BAD_COUNT, "rejected", "dead", "lost"),
     "longest lag": _NS,
     **_all_of(Column(84, "bytes"), "size", "per row"),

@@ -12,6 +12,7 @@ import pytest
 from shop.services import fast_folder
 
 from dashboards.colours import WARNING
+from dashboards.source import sql
 from tests.by_day import by_day
 from tests.dashboards.conftest import BUYER_TRACE_ID, Grafana
 from tests.dashboards.grafana import Range, dashboards, every_panel, looks, panels, questions, variables
@@ -99,7 +100,7 @@ def test_the_transaction_dashboard_says_which_request_it_shows_or_why_none(grafa
     assert given == f"Request GET /recommendations of shop, with 1 more of other services. Trace {BUYER_TRACE_ID}"
     assert re.match(r"The slowest of what is chosen above: .* Trace [0-9a-f]{32}$", says(grafana, uid))
     assert says(grafana, uid, trace_id=UNKNOWN_ID).startswith(f"No transaction has the trace id {UNKNOWN_ID}.")
-    assert says(grafana, uid, trace_id="it's 42").startswith("There are not 32 hexadecimal digits in the trace id above.")
+    assert says(grafana, uid, trace_id="it's 42").startswith("No trace id is above. The slowest: ")
     assert says(grafana, uid, **NOWHERE).startswith("No transaction of what is chosen above in this time")
 
 

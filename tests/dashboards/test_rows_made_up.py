@@ -66,7 +66,7 @@ def test_open_incidents_are_shown_whatever_the_time_and_filters_leave_what_is_ch
         ("over", "over", "warning"),
     ]
     assert rows[0]["what happened"] == "takes 10 ms → 30 ms."
-    assert rows[1]["lasted"] == 300
+    assert rows[1]["lasted"] == 300e9
     assert [row["id"] for row in ask("incidents/incidents", severity=["warning"])] == ["over"]
     assert [row["id"] for row in ask("incidents/incidents", state=["open"])] == ["open"]
     (none,) = ask("incidents/incidents", kind=["GET /same"])
@@ -77,7 +77,7 @@ def test_open_incidents_are_shown_whatever_the_time_and_filters_leave_what_is_ch
         *("time of a transaction", "10 ms", "30 ms", "40 ms"),
     )
     (kind,) = ask("incidents/kinds")
-    assert (kind["incidents"], kind["open"], kind["not as usual"]) == (2, 1, HOUR_S + 300)
+    assert (kind["incidents"], kind["open"], kind["not as usual"]) == (2, 1, (HOUR_S + 300) * 1e9)
     points = ask("incidents/open")
     assert {row["critical"] for row in points} == {1}
     assert sorted({row["warning"] for row in points}) == [0, 1]

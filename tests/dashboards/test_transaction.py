@@ -166,7 +166,7 @@ def test_bill_calls_and_statements_are_those_of_the_page(grafana: Grafana) -> No
     assert first["line"].startswith("shop/store.py:")
     depths = [len(row["call"]) - len(row["call"].lstrip("\u2003")) for row in calls]
     assert depths[0] == 0
-    assert max(depths) == 3, "a call of the service that a call of the first one called"
+    assert max(depths) == 2, "a call of the service that a call of the first one called"
     (kept,) = grafana.ask(sql("transaction/kept"), "4", asked).column("sentence")
     assert kept == "Every call was kept, as its caller's were."
     statements = grafana.ask(sql("transaction/statements"), "4", asked).by_name()

@@ -1,2 +1,2 @@
     walltime_health AS h
-    WHERE minute >= toStartOfMinute(from_at) AND minute < to_at
+    WHERE minute >= toStartOfMinute(toDateTime(from_s, 'UTC')) AND minute < toDateTime(to_s, 'UTC')

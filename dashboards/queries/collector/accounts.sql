@@ -1,6 +1,6 @@
 -- Accounts
 -- Spans of the time shown: received = stored + rejected + dead + lost + what is waiting more than before. `refused` are requests that were answered with an error, which applications send again. `dead` spans can be tried again: walltime dead-letter list.
--- include window
+-- include steps
 SELECT
     any(host) AS "host",
     multiIf(collector = '', 'No counters in this time: they are written once a minute', max(minute) < now() - INTERVAL 5 MINUTE, 'No sign of it', argMax(is_ok, minute), 'All is well',

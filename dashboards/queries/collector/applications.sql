@@ -9,9 +9,8 @@ WITH told AS
             what = 'outside.calls', 'calls outside of any transaction',
             what LIKE 'outside.%', concat('calls outside of any transaction in ', splitByChar('.', what)[-1]),
             replaceAll(what, '_', ' ')) AS "what happened",
-        toNullable(toInt64(sum(each.count))) AS "number",
-        toNullable(count()) AS "processes"
-    FROM
+        toNullable(toInt64(sum(each.count))) AS "number"
+        FROM
     (
         SELECT service, host, instance, what, max(l.count) AS count
         FROM sdk_losses AS l
@@ -25,7 +24,7 @@ FROM
 (
     SELECT * FROM told
     UNION ALL
-    SELECT '', 'Nothing: all were sent, and no call was outside of a transaction.', NULL, NULL
+    SELECT '', 'Nothing: all were sent, and no call was outside of a transaction.', NULL
     WHERE (SELECT count() FROM told) = 0
 )
 ORDER BY "what happened" LIKE 'transactions lost%' DESC, "number" DESC

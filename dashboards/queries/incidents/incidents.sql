@@ -3,7 +3,7 @@
 SELECT
     nullIf(started_at, toDateTime(0)) AS "started",
     nullIf(if(is_open, toDateTime(0), ended_at), toDateTime(0)) AS "ended",
-    nullIf(if(is_open, toUnixTimestamp(now()), toUnixTimestamp(ended_at)) - toUnixTimestamp(started_at), 0) AS "lasted",
+    nullIf(if(is_open, toUnixTimestamp(now()), toUnixTimestamp(ended_at)) - toUnixTimestamp(started_at), 0) * 1e9 AS "lasted",
     severity AS "severity",
     service AS "service",
     kind AS "kind",

@@ -6,7 +6,7 @@ SELECT
     countIf(id != '') AS "incidents",
     nullIf(countIf(is_open), 0) AS "open",
     sumIf(greatest(0, least(if(is_open, toUnixTimestamp(now()), toUnixTimestamp(ended_at)), toUnixTimestamp(($__toTime)))
-        - greatest(toUnixTimestamp(started_at), toUnixTimestamp(($__fromTime)))), id != '') AS "not as usual",
+        - greatest(toUnixTimestamp(started_at), toUnixTimestamp(($__fromTime)))), id != '') * 1e9 AS "not as usual",
     nullIf(max(started_at), toDateTime(0)) AS "last began at"
 FROM
 -- include incidents_or_none

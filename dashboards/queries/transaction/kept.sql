@@ -3,6 +3,7 @@
 -- include shown
 SELECT
     multiIf(
+        parts = 0, '',
         made = 0, 'It made no calls.',
         kept = 'foreign', 'It is computed from the spans of another SDK: below are those that were recorded.',
         kept_calls > 0 AND notEmpty(kept), concat('Every call was kept, ', transform(kept,
@@ -13,7 +14,7 @@ SELECT
         notEmpty(kept), 'Its calls were kept, but are not stored: they have not arrived yet, or their retention is over.',
         concat('Its calls were not kept one by one: ',
             if(sampled > 0, concat('the fair sample keeps ', toString(round(100 * sampled, 1)), ' % of all, and this one'), 'it'),
-            ' was neither slow for its kind nor failed nor asked for. The bars are sums of the bill, which is complete.')) AS "sentence"
+            ' was neither slow nor failed nor asked for. The bars below are sums of the bill.')) AS "sentence"
 FROM
 (
     SELECT
@@ -26,4 +27,3 @@ FROM
     FROM transactions
     WHERE trace_id = shown
 )
-WHERE parts > 0

@@ -5,7 +5,6 @@ SELECT
     component AS "component",
     server AS "server",
     sum(time_ns) AS "time",
-    sum(s.calls) AS "calls",
     sum(time_ns) / nullIf(sum(s.calls), 0) AS "per call",
     sum(hits) / nullIf(sum(hits) + sum(misses), 0) AS "hit ratio"
 FROM servers_each AS s

@@ -8,12 +8,12 @@ SELECT
             multiIf(
                 length(asked) = 16, 'Request ',
                 empty(trimBoth(${trace_id:singlequote})), 'The slowest of what is chosen above: ',
-                'There are not 32 hexadecimal digits in the trace id above. The slowest instead: '),
+                'No trace id is above. The slowest: '),
             request, ' of ', sender,
             if(parts = 1, '', concat(', with ', toString(parts - 1), ' more of other services')),
             '. Trace ', lower(hex(shown))),
         length(asked) = 16,
-        concat('No transaction has the trace id ', lower(hex(asked)), '. Its retention is over, or its service sends to another collector, or it is younger than a second.'),
+        concat('No transaction has the trace id ', lower(hex(asked)), '. It is over retention, too new, or elsewhere.'),
         last_minute > toDateTime(0),
         'No transaction of what is chosen above in this time: choose All, a longer time, or enter a trace id.',
         -- include nothing_stored
