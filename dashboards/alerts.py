@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from .source import Format, target, words
+from .source import PLUGIN, Format, target, words
 
 DATASOURCE_UID = "walltime"
 """Of provisioning/datasources; rules have no variables."""
@@ -27,24 +27,31 @@ class Rule:
 
 
 RULES = (
-    Rule("p95", 2, "5m", "warning", "{{ $labels.kind }} of {{ $labels.service }}: p95 is {{ $values.A }} times its usual"),
-    Rule("errors", 0.05, "5m", "critical", "{{ $labels.kind }} of {{ $labels.service }}: a share of {{ $values.A }} fails"),
+    Rule(
+        "p95", 2, "5m", "warning", "{{ $labels.service }}, {{ $labels.kind }}: p95 is {{ $values.A }} times its usual"
+    ),
+    Rule(
+        "errors", 0.05, "5m", "critical", "{{ $labels.service }}, {{ $labels.kind }}: a share of {{ $values.A }} fails"
+    ),
     Rule("hit_ratio", 0.2, "5m", "warning", "{{ $labels.server }}: its hit ratio fell by {{ $values.A }}"),
     Rule("silent", 15, "1m", "critical", "{{ $labels.service }} has sent nothing for {{ $values.A }} minutes"),
     Rule("lag", 120, "2m", "critical", "The collector on {{ $labels.host }}: data waits for {{ $values.A }} s"),
-    Rule("incidents", 0, "0s", "warning", "{{ $labels.kind }} of {{ $labels.service }} is not as usual ({{ $labels.severity }})"),
+    Rule("incidents", 0, "0s", "warning", "{{ $labels.service }}, {{ $labels.kind }}: not as usual"),
 )
 
 
 def document() -> str:
     """The file of rules."""
-    group = {"orgId": 1, "name": "walltime", "folder": "Walltime", "interval": "1m", "rules": [_rule(each) for each in RULES]}
-    return HEAD + yaml.dump({"apiVersion": 1, "groups": [group]}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    rules = [_rule(each) for each in RULES]
+    group = {"orgId": 1, "name": "walltime", "folder": "Walltime", "interval": "1m", "rules": rules}
+    written = {"apiVersion": 1, "groups": [group]}
+    return HEAD + yaml.dump(written, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
     title, about = words(f"alerts/{rule.name}")
-    asked = target(f"alerts/{rule.name}", Format.TABLE) | {"datasource": {"type": "grafana-clickhouse-datasource", "uid": DATASOURCE_UID}}
+    source = {"type": PLUGIN, "uid": DATASOURCE_UID}
+    asked = target(f"alerts/{rule.name}", Format.TABLE) | {"datasource": source}
     condition = {
         "refId": "B",
         "type": "threshold",

@@ -133,7 +133,7 @@ def rows(query: str, width: int = 24, **special: Column) -> Panel:
 
 def status(query: str = "status", **special: Column) -> Panel:
     """One line at the top: what is shown, or why nothing is and what to do."""
-    panel = rows(query, **special)
+    panel = rows(query, 24, **special)
     panel["options"]["showHeader"] = False
     return panel | {"title": "", "transparent": True}
 

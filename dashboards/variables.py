@@ -46,7 +46,7 @@ def several(name: str, label: str, query: str = "") -> dict[str, Any]:
 
 
 def choices(name: str, label: str, *several: str, **one: str) -> dict[str, Any]:
-    """`${name:singlequote}`: one of these, several, or all; or `${name}`: exactly one of them, by the text people see."""
+    """`${name:singlequote}`: one of these, several, or all; or exactly one, by the text that people see."""
     known = one or {"All": "$__all", **{value: value for value in several}}
     first = {"selected": True, "text": next(iter(known)), "value": next(iter(known.values()))}
     return {
@@ -54,7 +54,9 @@ def choices(name: str, label: str, *several: str, **one: str) -> dict[str, Any]:
         "label": label,
         "type": "custom",
         "query": ", ".join(f"{text} : {value}" for text, value in one.items()) or ",".join(several),
-        "options": [{"selected": value == first["value"], "text": text, "value": value} for text, value in known.items()],
+        "options": [
+            {"selected": value == first["value"], "text": text, "value": value} for text, value in known.items()
+        ],
         "multi": not one,
         "includeAll": not one,
         "current": first if one else ALL,

@@ -18,6 +18,10 @@ BOARD = board(
     line(4, rows("collector/accounts")),
     line(8, lines("collector/spans", 12, unit="short"), bars("collector/losses", 12)),
     line(7, lines("collector/lag", 12), lines("collector/spool", 12, unit="bytes")),
-    line(7, rows("collector/services", 15, service=SERVICE), rows("collector/applications", 9, what_happened=replace(COLUMNS["what happened"], width=150))),
+    line(
+        7,
+        rows("collector/services", 15, service=SERVICE),
+        rows("collector/applications", 9, what_happened=replace(COLUMNS["what happened"], width=150)),
+    ),
     line(11, rows("collector/tables")),
 )

@@ -10,7 +10,9 @@ from ..links import to_page
 from ..panels import lines, rows, status
 from ..variables import choices
 
-EXPLAINED = COLUMNS["what happened"].with_more(links=[to_page("/incidents/${__data.fields.id}", "The incident in Walltime")])
+EXPLAINED = COLUMNS["what happened"].with_more(
+    links=[to_page("/incidents/${__data.fields.id}", "The incident in Walltime")]
+)
 
 BOARD = board(
     "incidents",

@@ -39,7 +39,7 @@ def test_a_rule_asks_the_provisioned_source_and_compares_its_one_number(grafana:
 
 
 def test_each_rule_finds_its_case_and_only_that(engine: Engine) -> None:  # noqa: F811
-    """A day ago 10 ms and 20 hits, now 100 ms, 5 hits and a third fails; a silent service; data that waits; an incident."""
+    """A kind became slower, fails and lost its hits; a service is silent; data waits; an incident is open."""
     now_s = int(time.time()) // 60 * 60 - 60
     rows = [transaction(now_s - 85_500 - at, 10, hits=20) for at in range(60)]
     rows += [transaction(now_s - at, 100, hits=5, is_error=at % 3 == 0) for at in range(60)]
@@ -48,7 +48,8 @@ def test_each_rule_finds_its_case_and_only_that(engine: Engine) -> None:  # noqa
     insert(engine, "transactions", rows)
     insert(engine, "walltime_health", [{"minute": now_s, "collector": "a", "host": "db1", "spool_oldest_s": 300}])
     incident = {"service": "shop", "name": "GET /", "severity": "critical", "is_open": True, "started_at": now_s}
-    insert(engine, "incidents", [{"id": "1", **incident}, {"id": "2", **incident}, {"id": "2", **incident, "is_open": False}])
+    insert(engine, "incidents", [{"id": "1", **incident}, {"id": "2", **incident}])
+    insert(engine, "incidents", [{"id": "2", **incident, "is_open": False}])
     fired = {}
     for rule in GROUP["rules"]:
         asked, condition = (each["model"] for each in rule["data"])
@@ -64,8 +65,10 @@ def test_each_rule_finds_its_case_and_only_that(engine: Engine) -> None:  # noqa
     assert fired["incidents"] == [("shop", "GET /", "critical", 1)]
 
 
-def transaction(at_s: int, ms: int, *, hits: int, is_error: bool = False, name: str = "GET /", service: str = "shop") -> dict[str, Any]:
-    """20 keys asked for in one call."""
+def transaction(
+    at_s: int, ms: int, *, hits: int, is_error: bool = False, name: str = "GET /", service: str = "shop"
+) -> dict[str, Any]:
+    """With 20 keys asked for in one call, or no call."""
     target = {"component": ["memcache.get"], "address": ["cache:11211"], "calls": [1], "time_ns": [1000], "errors": [0]}
     counts = {**target, "hits": [hits], "misses": [20 - hits]} if hits else {}
     row = {"service": service, "name": name, "started_at": f"{at_s}.000000000", "duration_ns": ms * 1_000_000}

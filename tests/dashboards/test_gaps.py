@@ -13,7 +13,6 @@ from tests.by_day import by_day
 from tests.dashboards.conftest import Answer, Grafana
 from tests.dashboards.grafana import every_panel
 
-
 OF_TRANSACTIONS = [
     each for each in every_panel("timeseries") if "walltime_health" not in each.values[0]["targets"][0]["rawSql"]
 ]

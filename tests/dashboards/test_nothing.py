@@ -15,7 +15,7 @@ from dashboards.colours import WARNING
 from dashboards.source import sql
 from tests.by_day import by_day
 from tests.dashboards.conftest import BUYER_TRACE_ID, Grafana
-from tests.dashboards.grafana import Range, dashboards, every_panel, looks, panels, questions, variables
+from tests.dashboards.grafana import Range, dashboards, every_panel, looks, panels, questions
 from tests.servers import Collector
 
 STATUS = {uid: panels(board)[0] for uid, board in dashboards().items()}

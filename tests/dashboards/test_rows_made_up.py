@@ -36,9 +36,23 @@ def ask(engine: Engine, now_s: int) -> Ask:  # noqa: F811
             rows.append({**transaction(started_s, 5, hits=0, name=one_sided), "version": version})
     rows += [transaction(now_s - 60, 2_000, hits=0, name="GET /slow", is_error=at == 0) for at in range(4)]
     insert(engine, "transactions", rows)
-    minute = {"collector": "a", "host": "db1", "received": 100, "stored": 90, "lost": 4, "dead": 6, "is_ok": True}
-    insert(engine, "walltime_health", [{**minute, "minute": now_s - 60 * at, "spool_bytes": 1000} for at in range(1, 4)])
-    old = {"service": "shop", "name": "GET /", "severity": "critical", "headline": "GET /: takes 10 ms → 30 ms."}
+    minute: dict[str, Any] = {
+        "collector": "a",
+        "host": "db1",
+        "received": 100,
+        "stored": 90,
+        "lost": 4,
+        "dead": 6,
+        "is_ok": True,
+    }
+    minute |= {"spool_bytes": 1000}
+    insert(engine, "walltime_health", [{**minute, "minute": now_s - 60 * at} for at in range(1, 4)])
+    old: dict[str, Any] = {
+        "service": "shop",
+        "name": "GET /",
+        "severity": "critical",
+        "headline": "GET /: takes 10 ms → 30 ms.",
+    }
     changes = {"measure": ["time"], "component": [""], "address": [""], "usual": [1e7], "now": [3e7], "worst": [4e7]}
     old |= {f"change.{name}": values for name, values in changes.items()}
     times = {"started_at": now_s - 9 * HOUR_S, "ended_at": now_s - 8 * HOUR_S}
