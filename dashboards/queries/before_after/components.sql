@@ -4,7 +4,7 @@ SELECT
     component AS "component",
     earlier.ns / nullIf(earlier.number, 0) AS "before",
     now_is.ns / nullIf(now_is.number, 0) AS "per transaction",
-    "per transaction" / nullIf("before", 0) - 1 AS "change",
+    if("per transaction" > 100 * "before", NULL, "per transaction" / nullIf("before", 0) - 1) AS "change",
     ifNull("per transaction", 0) - ifNull("before", 0) AS "difference",
     nullIf(earlier.called, 0) / nullIf(earlier.number, 0) AS "calls before",
     nullIf(now_is.called, 0) / nullIf(now_is.number, 0) AS "calls each",
