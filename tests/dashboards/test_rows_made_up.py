@@ -67,7 +67,7 @@ def ask(engine: Engine, now_s: int) -> Ask:  # noqa: F811
         first, second = (
             list(engine.query(expand(sql(name), plugin, shown, {**start, **chosen}), {})) for plugin in ("3.3", "4")
         )
-        assert first == second
+        assert [{**row, "lasted": 0} for row in first] == [{**row, "lasted": 0} for row in second], "but what goes on"
         return first
 
     return asked

@@ -1,6 +1,6 @@
 -- Burn rates of kinds
 -- 1: the errors that the target allows are used up exactly at its end; 14.4 for an hour uses 2 % of what is allowed in 30 days. `page`: above 14.4 for an hour and for its last 5 minutes, or above 6 for 6 hours and for the last 30 minutes; `ticket`: above 1 for 3 days and for the last 6 hours, as in Google's SRE workbook.
--- include window
+-- include since from=toUnixTimestamp(($__toTime))-259200 step=60
 -- include target
 SELECT
     service AS "service",

@@ -1,6 +1,6 @@
 -- Status
 -- The target, and whether it is kept.
--- include window
+-- include since from=toUnixTimestamp(($__toTime))-259200 step=60
 -- include target
 SELECT
     multiIf(
