@@ -77,13 +77,18 @@ def columns(name: str) -> list[str]:
     return list(dict.fromkeys(_COLUMN.findall(sql(name))))
 
 
-def _text(name: str, folder: str = "") -> str:
-    folder = folder or name.rpartition("/")[0]
+def included(text: str, folder: str = "") -> str:
+    """The text with the parts that its `-- include` lines stand for; one in this folder of queries/ comes first."""
 
-    def included(line: re.Match[str]) -> str:
-        own = f"{folder}/_{line[1]}"
-        text = _text(own if (QUERIES / f"{own}.sql").exists() else f"_{line[1]}", folder).rstrip()
+    def part(line: re.Match[str]) -> str:
+        own = QUERIES / folder / f"_{line[1]}.sql"
+        path = own if own.exists() else QUERIES / f"_{line[1]}.sql"
         given = dict(each.partition("=")[::2] for each in line[2].split())
-        return _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), text)
+        inside = included(path.read_text("utf-8"), folder).rstrip()
+        return _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), inside)
 
-    return _INCLUDE.sub(included, (QUERIES / f"{name}.sql").read_text("utf-8"))
+    return _INCLUDE.sub(part, text)
+
+
+def _text(name: str) -> str:
+    return included((QUERIES / f"{name}.sql").read_text("utf-8"), name.rpartition("/")[0])

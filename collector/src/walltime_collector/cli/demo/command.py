@@ -18,9 +18,8 @@ from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from queue import Queue
-from typing import Annotated
 
-import typer
+import click
 
 from ...clickhouse.engine import Engine
 from ...errors import CommandFailed
@@ -39,10 +38,10 @@ _CLICKHOUSE_PORT = 8123
 _LATER_S = 0.05
 
 
-def demo(
-    once: Annotated[bool, typer.Option("--once", help="End after the answer of `walltime why`.")] = False,
-    grafana: Annotated[bool, typer.Option("--grafana", help="Open the port that Grafana's boards ask.")] = False,
-) -> None:
+@click.command
+@click.option("--once", is_flag=True, help="End after the answer of `walltime why`.")
+@click.option("--grafana", is_flag=True, help="Open the port that Grafana's boards ask.")
+def demo(once: bool, grafana: bool) -> None:
     """
     Show the pages and commands with synthetic requests of a shop that does not exist; needs no database and no cache.
 
