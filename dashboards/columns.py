@@ -87,8 +87,6 @@ _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
 _SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
 """One that begins with "No" or "Not" is orange."""
-_HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": True, "tooltip": True, "viz": True}})
-"""The first is what Grafana knows before 12, the second since."""
 BAR = 150
 """The width of a bar; queries/_bar.sql draws it as wide."""
 
@@ -130,7 +128,7 @@ COLUMNS: Mapping[str, Column] = {
     "time by family": Column(BAR + 20, more=_PICTURE),
     **_all_of(_SENTENCE, "sentence", "health"),
     "last began": Column(270, "time:[The last one began] MMM D, HH:mm:ss"),
-    **_all_of(_HIDDEN, "id", "fingerprint"),
+    **_all_of(Column(0, more={"custom.hidden": True}), "id", "fingerprint"),
     # of one transaction
     **_all_of(_LONG, "call", "value"),
     "in time": Column(320, more=_PICTURE),
