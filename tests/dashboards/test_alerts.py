@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from typing import Any
@@ -15,6 +14,7 @@ from dashboards.build import ALERTS
 from tests.collector.conftest import engine  # noqa: F401  # the fixture
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import GENERATED
+from tests.dashboards.made_up import insert, transaction
 
 (GROUP,) = yaml.safe_load(ALERTS.read_text("utf-8"))["groups"]
 RULES = [pytest.param(rule, id=rule["uid"].removeprefix("walltime-")) for rule in GROUP["rules"]]
@@ -63,19 +63,3 @@ def test_each_rule_finds_its_case_and_only_that(engine: Engine) -> None:  # noqa
     assert (service, 120 <= minutes <= 123) == ("gone", True)
     assert fired["lag"] == [("db1", 300)]
     assert fired["incidents"] == [("shop", "GET /", "critical", 1)]
-
-
-def transaction(
-    at_s: int, ms: int, *, hits: int, is_error: bool = False, name: str = "GET /", service: str = "shop"
-) -> dict[str, Any]:
-    """With 20 keys asked for in one call, or no call."""
-    target = {"component": ["memcache.get"], "address": ["cache:11211"], "calls": [1], "time_ns": [1000], "errors": [0]}
-    counts = {**target, "hits": [hits], "misses": [20 - hits]} if hits else {}
-    row = {"service": service, "name": name, "started_at": f"{at_s}.000000000", "duration_ns": ms * 1_000_000}
-    ids = {"trace_id": f"{at_s:016}", "span_id": "a" * 8, "is_error": is_error}
-    return {**row, **ids, **{f"target.{column}": values for column, values in counts.items()}}
-
-
-def insert(engine: Engine, table: str, rows: list[dict[str, Any]]) -> None:  # noqa: F811
-    body = "".join(json.dumps(row) + "\n" for row in rows)
-    engine.insert_rows(table, body.encode(), f"{table}-{len(body)}")

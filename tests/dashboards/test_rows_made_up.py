@@ -12,7 +12,7 @@ from walltime_collector.clickhouse.engine import Engine
 from dashboards.source import sql
 from tests.collector.conftest import engine  # noqa: F401  # the fixture
 from tests.dashboards.grafana import ALL, Range, dashboards, expand, variables
-from tests.dashboards.test_alerts import insert, transaction
+from tests.dashboards.made_up import insert, transaction
 
 HOUR_S = 3600
 Ask = Callable[..., list[dict[str, Any]]]
