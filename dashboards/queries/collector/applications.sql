@@ -24,7 +24,7 @@ FROM
 (
     SELECT * FROM told
     UNION ALL
-    SELECT '', 'Nothing: all were sent, and no call was outside of a transaction.', NULL
+    SELECT '', 'Nothing: all was sent.', NULL
     WHERE (SELECT count() FROM told) = 0
 )
 ORDER BY "what happened" LIKE 'transactions lost%' DESC, "number" DESC
