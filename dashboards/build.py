@@ -1,4 +1,4 @@
-"""Writes generated/*.json, what Grafana is provisioned with: `make dashboards`."""
+"""Writes generated/*.json and the alert rules, what Grafana is provisioned with: `make dashboards`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-from . import boards
+from . import alerts, boards
 
 GENERATED = Path(__file__).with_name("generated")
+ALERTS = GENERATED.with_name("provisioning") / "alerting" / "walltime.yaml"
 
 
 def documents() -> dict[str, str]:
@@ -25,6 +26,7 @@ def main() -> None:
             old.unlink()
     for name, document in written.items():
         (GENERATED / name).write_text(document, "utf-8")
+    ALERTS.write_text(alerts.document(), "utf-8")
 
 
 def _document(board: object) -> str:

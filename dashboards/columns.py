@@ -58,6 +58,12 @@ def _coloured(steps: Sequence[tuple[float, str]]) -> dict[str, Any]:
     }
 
 
+def _by_word(**colours: str) -> dict[str, Any]:
+    """The text in a colour, by what it is."""
+    options = {word: {"color": colour, "index": at} for at, (word, colour) in enumerate(colours.items())}
+    return {"mappings": [{"type": "value", "options": options}], "custom.cellOptions": {"type": "color-text"}}
+
+
 _TEXT = Column(95)
 _REST = Column(130, is_flexible=True)
 _LONG = Column(200, is_flexible=True, more={"custom.inspect": True})
@@ -76,7 +82,7 @@ _BAD_SHARE = Column(94, "percentunit", more=_coloured([(0.001, FAILED)]))
 """With three digits, so that 1 of 53,949 is not 0; red from 0.1 % on."""
 _CHANGE = Column(82, "percentunit", 0, more=_coloured([(0.25, WARNING), (1, FAILED)]))
 _MOMENT = Column(122, "time:MM-DD HH:mm:ss")
-_TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
+_TRACE = Column(96, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
 _SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
@@ -92,7 +98,8 @@ def _all_of(column: Column, *names: str) -> dict[str, Column]:
 COLUMNS: Mapping[str, Column] = {
     "service": Column(100, more={"links": [links.to_service()]}),
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
-    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
+    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state"),
+    "severity": Column(72, more=_by_word(critical=FAILED, warning=WARNING)),
     **_all_of(_REST, "component", "server", "line", "called", "name", "how", "sent by"),
     **_all_of(_LONG, "statement", "what happened"),
     # durations
@@ -122,6 +129,34 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(_SENTENCE, "sentence", "health"),
     "last began": Column(270, "time:[The last one began] MMM D, HH:mm:ss"),
     **_all_of(Column(0, more={"custom.hidden": True}), "id", "fingerprint"),
+    # of one transaction
+    **_all_of(_LONG, "call", "value"),
+    "in time": Column(320, more=_PICTURE),
+    "result": Column(90),
+    **_all_of(_NS, "disk", "at server", "network"),
+    "began": Column(220, "time:[It began] MMM D, HH:mm:ss"),
+    # of incidents
+    **_all_of(_NS, "lasted", "not as usual"),
+    "last began at": _MOMENT,
+    **_all_of(Column(90), "usual", "now", "worst"),
+    "measure": _REST,
+    "incidents": _COUNT,
+    # of two times
+    "verdict": Column(66, more=_by_word(slower=FAILED, faster="#37872d", new=WARNING, gone=WARNING)),
+    **_all_of(_NS, "mean before", "p95 before", "more time", "difference"),
+    # of targets
+    "alert": Column(60, more=_by_word(page=FAILED, ticket=WARNING)),
+    **_all_of(Column(76, "none", 2, more=_coloured([(1, WARNING), (6, FAILED)])), "1 h", "6 h", "3 d"),
+    "too slow": _BAD_SHARE,
+    "good": replace(_SHARE, decimals=3, width=88),
+    # of collectors
+    **_all_of(_LARGE_COUNT, "rows", "stored"),
+    **_all_of(_COUNT, "parts", "number", "refused"),
+    **_all_of(_BAD_COUNT, "rejected", "dead", "lost"),
+    "longest lag": _NS,
+    **_all_of(Column(84, "bytes"), "size", "per row"),
+    "in other": _SHARE,
+    **_all_of(_BAD_SHARE, "no route", "too many names"),
 }
 
 

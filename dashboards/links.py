@@ -10,6 +10,10 @@ UIDS = {
     "kind": "walltime-kind",
     "transaction": "walltime-transaction",
     "servers": "walltime-servers",
+    "incidents": "walltime-incidents",
+    "before_after": "walltime-before-and-after",
+    "collector": "walltime-collector",
+    "slo": "walltime-slo",
 }
 """The boards' uids: addresses people keep, so they never change."""
 TAG = "walltime"

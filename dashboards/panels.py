@@ -7,7 +7,7 @@ from typing import Any
 
 from walltime_collector.cli.drawing.bars import COLOURS
 
-from .colours import FAILED, NEUTRAL, PERCENTILES, bad, by_component, by_name, by_place
+from .colours import FAILED, NEUTRAL, OTHERS, PERCENTILES, WARNING, bad, by_component, by_name, by_place
 from .columns import Column, overrides
 from .links import to_kind_of_series
 from .source import SOURCE, Format, columns, target, words
@@ -32,6 +32,8 @@ _KNOWN = {
     "cpu": "#59a14f",
     "cpu wait": "#d4b22c",
     "queue": "#b07aa1",
+    **{"stored": "#59a14f", "lost": FAILED, "dead": WARNING, "rejected": "#d4b22c", "refused": "#b07aa1"},
+    **{"slow": WARNING, "critical": FAILED, "warning": WARNING, "before": OTHERS},
     **PERCENTILES,
 }
 """Series that are columns of their own; others are NEUTRAL."""
@@ -129,9 +131,9 @@ def rows(query: str, width: int = 24, **special: Column) -> Panel:
     return _panel("table", query, width, Format.TABLE, options, defaults, looks)
 
 
-def status(query: str = "status") -> Panel:
+def status(query: str = "status", **special: Column) -> Panel:
     """One line at the top: what is shown, or why nothing is and what to do."""
-    panel = rows(query)
+    panel = rows(query, 24, **special)
     panel["options"]["showHeader"] = False
     return panel | {"title": "", "transparent": True}
 

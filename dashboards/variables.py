@@ -24,9 +24,9 @@ def of_every_board() -> list[dict[str, Any]]:
     ]
 
 
-def several(name: str, label: str) -> dict[str, Any]:
+def several(name: str, label: str, query: str = "") -> dict[str, Any]:
     """
-    `${name:singlequote}`, the answers of queries/variables/<name>.sql: one, several, or all.
+    `${name:singlequote}`, the answers of queries/variables/<query or name>.sql: one, several, or all.
 
     The answer has one column: plugin 4 before 4.15 fails on a second one in a new Grafana. A variable has no id:
     Grafana 9 would store variables with equal ids as one.
@@ -36,12 +36,31 @@ def several(name: str, label: str) -> dict[str, Any]:
         "label": label,
         "type": "query",
         "datasource": SOURCE,
-        "query": sql(f"variables/{name}"),
+        "query": sql(f"variables/{query or name}"),
         "refresh": 2,  # whenever the time range changes
         "sort": 1,
         "multi": True,
         "includeAll": True,
         "current": ALL,
+        "hide": 0,
+    }
+
+
+def choices(name: str, label: str, *several: str, **one: str) -> dict[str, Any]:
+    """`${name:singlequote}`: one of these, several, or all; or exactly one, by the text that people see."""
+    known = one or {"All": "$__all", **{value: value for value in several}}
+    first = {"selected": True, "text": next(iter(known)), "value": next(iter(known.values()))}
+    return {
+        "name": name,
+        "label": label,
+        "type": "custom",
+        "query": ", ".join(f"{text} : {value}" for text, value in one.items()) or ",".join(several),
+        "options": [
+            {"selected": value == first["value"], "text": text, "value": value} for text, value in known.items()
+        ],
+        "multi": not one,
+        "includeAll": not one,
+        "current": first if one else ALL,
         "hide": 0,
     }
 

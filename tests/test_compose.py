@@ -231,12 +231,13 @@ def test_grafana_is_given_what_its_provisioning_asks_for() -> None:
     grafana = SERVICES["grafana"]
     folder = ROOT / "dashboards" / "provisioning"
     source = (folder / "datasources" / "walltime.yaml").read_text()
+    provider = yaml.safe_load((folder / "dashboards" / "walltime.yaml").read_text())["providers"][0]
+    path = provider["options"]["path"].removeprefix("$")
     given = {name for name in grafana["environment"] if name.startswith("WALLTIME_")}
-    assert set(re.findall(r"\$(\w+)", source)) == given
+    assert {*re.findall(r"\$(\w+)", source), path} == given
     plugin = yaml.safe_load(source)["datasources"][0]["type"]
     assert grafana["environment"]["GF_PLUGINS_PREINSTALL_SYNC"].startswith(f"{plugin}@")
-    boards = yaml.safe_load((folder / "dashboards" / "walltime.yaml").read_text())["providers"][0]["options"]["path"]
-    assert f"./dashboards/generated:{boards}:ro" in grafana["volumes"]
+    assert f"./dashboards/generated:{grafana['environment'][path]}:ro" in grafana["volumes"]
     assert list((ROOT / "dashboards" / "generated").glob("*.json"))
 
 

@@ -56,7 +56,7 @@ def every_panel(*types: str) -> list[Any]:
 def questions(board: Mapping[str, Any]) -> dict[str, str]:
     """Everything that a board asks, by what it is for."""
     return {
-        **{panel["title"] or panel["type"]: panel["targets"][0]["rawSql"] for panel in panels(board)},
+        **{panel["title"] or panel["description"]: panel["targets"][0]["rawSql"] for panel in panels(board)},
         **{f"${each['name']}": each["query"] for each in board["templating"]["list"] if each["type"] == "query"},
         **{f"@{each['name']}": each["target"]["rawSql"] for each in board["annotations"]["list"]},
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboards import build, source
+from dashboards import alerts, build, source
 from tests.dashboards.grafana import GENERATED, dashboards, every_panel, panels, questions, variables
 
 BOARDS = dashboards()
@@ -29,10 +29,12 @@ def links(value: Any) -> list[str]:
 def test_the_generated_files_are_what_the_code_makes() -> None:
     files = {path.name: path.read_text("utf-8") for path in GENERATED.glob("*.json")}
     assert files == build.documents(), "run: make dashboards"
+    assert build.ALERTS.read_text("utf-8") == alerts.document(), "run: make dashboards"
 
 
 def test_every_query_file_is_asked_somewhere() -> None:
     asked = {sql for board in BOARDS.values() for sql in questions(board).values()}
+    asked |= {source.sql(f"alerts/{rule.name}") for rule in alerts.RULES}
     names = [str(path.relative_to(QUERIES).with_suffix("")) for path in QUERIES.rglob("*.sql")]
     included = set(re.findall(r"-- include (\S+)", "".join(path.read_text("utf-8") for path in QUERIES.rglob("*.sql"))))
     parts = {name for name in names if "_" in (name[0], name.rpartition("/")[2][0])}
@@ -80,9 +82,9 @@ def test_targets_speak_to_plugin_3_and_plugin_4(board: dict[str, Any]) -> None:
 @each_board
 def test_every_variable_used_exists_and_is_quoted(board: dict[str, Any]) -> None:
     for sql in questions(board).values():
-        named, quoted = set(re.findall(r", \$(\w+)\)", sql)), set(re.findall(r"\$\{(\w+):singlequote\}", sql))
+        named, quoted = set(re.findall(r", ?\$(\w+)\)", sql)), set(re.findall(r"\$\{(\w+):singlequote\}", sql))
         assert named | quoted <= variables(board).keys()
-        bare = re.sub(r", \$\w+\)|\$\{\w+:singlequote\}", "", sql)  # the first is of $__conditionalAll
+        bare = re.sub(r", ?\$\w+\)|\$\{\w+:singlequote\}", "", sql)  # the first is of $__conditionalAll
         assert all(name.startswith("__") for name in re.findall(r"\$\{?(\w+)", bare))
         assert "[[" not in sql  # Grafana's old way to write a variable
         assert not re.search(r"(?<!\$)\{[a-z]\w*\}", sql), "a parameter of an include is missing"

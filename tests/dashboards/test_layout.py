@@ -31,6 +31,8 @@ LONGEST = {
     "short": ["8.88 K"],
     "time:MM-DD HH:mm:ss": ["12-28 20:08:00"],
     "time:HH:mm:ss": ["20:08:00"],
+    "time:[It began] MMM D, HH:mm:ss": ["It began Nov 28, 20:08:00"],
+    "bytes": ["1,023 KiB"],
     "time:[The last one began] MMM D, HH:mm:ss": ["The last one began Dec 28, 20:08:00"],
 }
 """What Grafana writes for a unit; tests/dashboards/test_grafana_data.py asks Grafana's own code."""

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 BOARDS = dashboards()
 EMPTY = {"Lines of the application where no call was measured"}
 """Panels for which the shop runs too shortly here: samples of the application."""
-UNMENDED = {"walltime-servers", "walltime-transaction"}
+UNMENDED = {"walltime-servers"}
 """Boards of issue 34 with legends, headings and trace ids that are cut. What mends one takes it out."""
 
 

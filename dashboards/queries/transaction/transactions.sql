@@ -1,30 +1,27 @@
 -- The request in all services
--- Every transaction with this trace id, in the order they started. `calls kept` says why the calls were kept one by one; empty: only the bill was.
-WITH
-    unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
-    (
-        SELECT argMax(trace_id, duration_ns)
-        FROM transactions
-        WHERE empty(asked)
-            AND $__timeFilter(started_at)
-            AND $__conditionalAll(service IN (${service:singlequote}), $service)
-            AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-    ) AS slowest
+-- Its transactions in the order they started. The bar is the time by family. CPU, and waiting for a CPU, are inside the other times; the queue lies before them.
+-- include shown
 SELECT
-    started_at AS "started",
     service AS "service",
-    name AS "kind",
+    kind AS "kind",
     duration_ns AS "took",
-    other_ns AS "other",
-    (cpu_user_ns + cpu_system_ns) AS "cpu",
-    queue_ns AS "queue",
-    if(is_error, if(error_type = '', 'failed', error_type), '') AS "error",
-    if(http_status = 0, NULL, http_status) AS "status",
-    host AS "host",
-    kept AS "calls kept",
-    lower(hex(trace_id)) AS "trace"
-FROM transactions
-WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
+    -- include bar
+    AS "time by family",
+    cpu_ns / nullIf(cpu_known, 0) AS "cpu",
+    cpu_wait_ns / nullIf(cpu_wait_known, 0) AS "cpu wait",
+    queue_ns / nullIf(queue_known, 0) AS "queue",
+    nullIf(if(is_error AND error_type = '', 'failed', error_type), '') AS "error",
+    nullIf(http_status, 0) AS "status",
+    nullIf(user, '') AS "user",
+    host AS "host"
+FROM
+(
+    SELECT
+        *,
+        [mysql_ns, memcache_ns, redis_ns, http_ns, python_ns, framework_ns, application_ns, view_ns, other_ns] AS parts,
+        max(arraySum(parts)) OVER () AS widest
+    FROM kinds_each
+    WHERE trace_id = shown
+)
 ORDER BY started_at
-LIMIT 1 BY span_id
 LIMIT 500

@@ -72,7 +72,7 @@ def started(folder: Path, *options: str) -> subprocess.Popen[str]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     """Runs until the tests of this file are over; then Ctrl-C ends it, and nothing of it is left."""
     folder = tmp_path_factory.mktemp("demo")
-    with started(folder) as process:
+    with started(folder, "--grafana") as process:
         assert process.stdout is not None
         output = ""
         for line in process.stdout:
@@ -96,6 +96,15 @@ def test_it_says_first_that_nothing_was_measured_and_then_where_the_pages_are(de
     first, _, second, *_ = demo.output.splitlines()
     assert "every request is synthetic" in first
     assert second == f"{demo.url}/  the pages"
+
+
+def test_what_it_says_of_grafanas_data_source_is_enough_to_ask(demo: Demo) -> None:
+    port = re.search(r"server address 127\.0\.0\.1, port (\d+), protocol HTTP, default database (\w+)", demo.output)
+    assert port is not None, demo.output
+    count = "SELECT count() FROM kinds_by_minute"
+    answer = over_http("POST", f"http://127.0.0.1:{port[1]}/", params={"database": port[2]}, content=count)
+    assert (answer.status_code, int(answer.text) > 0) == (200, True), answer.text
+    assert demo.url in demo.output.partition("Walltime's pages are ")[2].split()
 
 
 def test_why_names_the_cache_that_was_restarted(demo: Demo) -> None:

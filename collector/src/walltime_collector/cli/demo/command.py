@@ -34,12 +34,14 @@ _REQUESTS_OF_A_BODY = 500
 _STORED_WITHIN_S = 60
 _EVERY_S = 2.0
 _WEB_PORT = 8464
+_CLICKHOUSE_PORT = 8123
 _LATER_S = 0.05
 
 
 @click.command
 @click.option("--once", is_flag=True, help="End after the answer of `walltime why`.")
-def demo(once: bool) -> None:
+@click.option("--grafana", is_flag=True, help="Open the port that Grafana's boards ask.")
+def demo(once: bool, grafana: bool) -> None:
     """
     Show the pages and commands with synthetic requests of a shop that does not exist; needs no database and no cache.
 
@@ -62,6 +64,8 @@ def demo(once: bool) -> None:
         # free ports for OTLP: no bill of a real application may come among the synthetic ones
         ports = {"grpc": "127.0.0.1:0", "http": "127.0.0.1:0", "web": f"127.0.0.1:{_free_or_any(_WEB_PORT)}"}
         options = {"slow_log": (f"mysql01:3306={slow_log}",), "segment_age_s": 0.5, "incidents": False}
+        if grafana:
+            ports["clickhouse_http"] = f"127.0.0.1:{_free_or_any(_CLICKHOUSE_PORT)}"
         settings = Settings(data=Path(folder) / "data", **ports, **options)  # type: ignore[arg-type]
 
         ready: Queue[Running] = Queue()
@@ -115,6 +119,12 @@ class _Story:
         self._client = Client(f"http://{addresses['web']}")
         self._otlp_url = f"http://{addresses['http']}/v1/traces"
         write(f"{self._client.url}/  the pages\n")
+        if port := addresses.get("clickhouse", "").rpartition(":")[2]:
+            write(
+                f"\nGrafana's data source ClickHouse: server address 127.0.0.1, port {port}, protocol HTTP, default"
+                " database walltime; no user, no password.\n"
+                f"Import dashboards/generated/*.json; Walltime's pages are {self._client.url}\n"
+            )
         self._send(self._past)
         self._observe(engine)
         self._wait_until_stored()

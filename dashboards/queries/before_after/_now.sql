@@ -1,0 +1,1 @@
+-- include compared by=0

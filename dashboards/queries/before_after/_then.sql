@@ -1,0 +1,1 @@
+-- include compared by=if($__conditionalAll(0,$old_version),if(toUInt32(${against:singlequote})=0,window_s,toUInt32(${against:singlequote})),0)
