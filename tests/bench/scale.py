@@ -95,14 +95,14 @@ def main(
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def fill(folder: Path, rows: int, days: float, *, again: bool) -> Filled:
+def fill(folder: Path, rows: int, days: float, *, again: bool, sampled: float = SAMPLED) -> Filled:
     """Fill a collector's data directory unless it is `again`."""
     columns = (TextColumn("filling"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
     with engine_in(folder) as engine, Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         if again:
             return already(engine)
         task = progress.add_task("", total=1)
-        store(engine, recorded(20, sampled=SAMPLED))
+        store(engine, recorded(20, sampled=sampled))
         return multiply(engine, rows, days, lambda share: progress.update(task, completed=share))
 
 

@@ -1,0 +1,111 @@
+"""
+`make bench-dashboards`: how long the boards of dashboards/generated take over 10 million transactions of a day.
+
+    python -m tests.bench.boards [--rows 10000000] [--folder DIR] [--again] [--hours 24] [--json FILE]
+
+Each query goes to the collector's ClickHouse interface as Grafana's plugin sends it, to the last byte. `alone` is a
+panel's first query after a start of the collector, with nothing beside it. `board` is all of a board's variables, one
+after the other, then its panels and annotations, at most six at a time as a browser does, first after a start.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table as Grid
+from rich.text import Text
+from shop.services import ServiceError
+
+from tests.bench.boards_ask import BOARD_S, PANEL_MS, VIEWERS_SHARE, BoardTook, Viewed, measure, view
+from tests.bench.ingest_report import versions
+from tests.bench.machine import ForeignLoad, machine
+from tests.bench.scale import fill
+
+NARROWEST: Final = 120
+SAMPLED: Final = 0.03
+"""So many of the copied transactions have their calls: one board shows those of a single one."""
+HOURS: Final = (1.0, 24.0)
+
+
+def main(
+    rows: Annotated[int, typer.Option(min=1, help="Transactions.")] = 10_000_000,
+    days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
+    hours: Annotated[list[float] | None, typer.Option(help="Length of the time shown. [1 and 24]")] = None,
+    only: Annotated[str, typer.Option(help="Boards whose address has this text.")] = "",
+    folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
+    again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
+    seconds: Annotated[float, typer.Option(help="How long ten viewers watch; 0: not at all.")] = 60.0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything to this file.")] = None,
+) -> None:
+    """Measure every panel and every board."""
+    if again and (folder is None or not (folder / "answers").is_dir()):
+        raise typer.BadParameter("nothing is there to ask; say the --folder of an earlier run", param_hint="--again")
+    foreign, console = ForeignLoad(), Console()
+    console.width = max(console.width, NARROWEST)
+    where = folder or Path(tempfile.mkdtemp(prefix="walltime-bench-"))
+    found: dict[str, Any] = {"machine": machine(), "versions": versions()}
+    try:
+        filled = fill(where / "answers", rows, days, again=again, sampled=SAMPLED)
+        console.print(f"Over {filled.transactions:,} transactions")
+        boards = [measure(where / "answers", length_s, only) for length_s in (each * 3600 for each in hours or HOURS)]
+        found |= {"filled": asdict(filled), "boards": [asdict(each) for took in boards for each in took]}
+        for took in boards:
+            console.print(boards_for_people(took))
+        if seconds:
+            found["viewed"] = asdict(viewed := view(where / "answers", seconds, only))
+            console.print(viewed_for_people(viewed))
+    except ServiceError as error:
+        sys.exit(str(error))
+    finally:
+        if folder is None:
+            shutil.rmtree(where)
+    cores = foreign.cores()
+    foreign_text = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile. "
+    console.print(Text(f"{foreign_text}{found['machine']['processor']}, {found['machine']['cores']} cores.", style="dim"))
+    if json_file is not None:
+        json_file.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def boards_for_people(took: Sequence[BoardTook]) -> Group:
+    """A table for each board, and one of all."""
+    grids: list[Grid] = []
+    for board in took:
+        grid = _grid(f"{board.board}, {board.hours:g} h", "panel", "points, s", "alone ms", "CPU ms", "rows", f"bar {PANEL_MS:.0f}")
+        for each in board.panels:
+            numbers = (f"{each.alone_ms:,.0f}", f"{each.cpu_ms:,.0f}", f"{each.rows:,}")
+            grid.add_row(each.panel, str(each.interval_s), *numbers, "over" if each.alone_ms > PANEL_MS else "")
+        grids.append(grid)
+    whole = _grid("Boards", "board", "hours", "queries", "first s", "again s", "CPU s", "slowest panel beside the others, s", "")
+    for board in took:
+        times = (f"{each:.2f}" for each in (board.first_s, board.again_s, board.cpu_s, board.slowest_s))
+        whole.add_row(board.board, f"{board.hours:g}", str(board.queries), *times, "over" if board.first_s > BOARD_S else "")
+    return Group(*grids, whole)
+
+
+def viewed_for_people(viewed: Viewed) -> Grid:
+    """What people who watch cost."""
+    grid = _grid("Viewers", "viewers", "queries", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}")
+    numbers = (str(viewed.queries), f"{viewed.seconds:.0f}", f"{viewed.cpu_ms:.1f}", f"{viewed.share:.1%}")
+    grid.add_row(str(viewed.viewers), *numbers, "over" if viewed.share > VIEWERS_SHARE else "")
+    return grid
+
+
+def _grid(title: str, first: str, *headings: str) -> Grid:
+    grid = Grid(first, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in headings:
+        grid.add_column(heading, justify="right")
+    return grid
+
+
+if __name__ == "__main__":
+    typer.run(main)
