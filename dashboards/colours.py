@@ -71,6 +71,14 @@ def by_name(colours: dict[str, str]) -> list[dict[str, Any]]:
     return [rule(rf"/(^|\s){re.escape(name)}( |$)/", colour) for name, colour in colours.items()]
 
 
+def bad(name: str, above: float) -> list[dict[str, Any]]:
+    """A rule for the tile of this name: red above this."""
+    steps = [{"color": NEUTRAL, "value": None}, {"color": FAILED, "value": above}]
+    limits = {"id": "thresholds", "value": {"mode": "absolute", "steps": steps}}
+    by_limits = {"id": "color", "value": {"mode": "thresholds"}}
+    return [{"matcher": {"id": "byRegexp", "options": rf"/(^|\s){name}( |$)/"}, "properties": [limits, by_limits]}]
+
+
 def fixed(colour: str) -> dict[str, Any]:
     """The property that gives a series or a column this colour."""
     return {"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}

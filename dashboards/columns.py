@@ -78,28 +78,62 @@ def _all_of(column: Column, *names: str) -> dict[str, Column]:
 
 
 COLUMNS: Mapping[str, Column] = {
-    "service": replace(_TEXT, width=100).with_more(links=[links.to_service()]),
+    "service": Column(100, more={"links": [links.to_service()]}),
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
     **_all_of(_REST, "component", "server", "line", "called", "name", "how"),
     **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
     **_all_of(_LONG, "statement", "what happened"),
     "sent by": Column(180, is_flexible=True),
     # durations
-    **_all_of(_NS, "per get", "mean", "p50", "p95", "p99", "took", "time", "per call", "longest", "per query", "before", "after"),
+    **_all_of(
+        _NS,
+        "per get",
+        "mean",
+        "p50",
+        "p95",
+        "p99",
+        "took",
+        "time",
+        "per call",
+        "longest",
+        "per query",
+        "before",
+        "after",
+    ),
     **_all_of(_NS, "mysql", "redis", "http", "python", "other", "cpu", "queue", "row lock", "io wait", "lag"),
     **_all_of(replace(_NS, width=85), "cpu wait", "lock wait", "framework"),
     **_all_of(replace(_NS, width=96), "memcache", "application"),
     **_all_of(replace(_NS, width=120), "per transaction", "likely row lock"),
     "day before": replace(_NS, width=92),
     # counts and means
-    **_all_of(_COUNT, "calls", "misses", "hits", "queries", "changed", "kinds", "lines", "samples", "sent", "received", "waiting"),
+    **_all_of(
+        _COUNT,
+        "calls",
+        "misses",
+        "hits",
+        "queries",
+        "changed",
+        "kinds",
+        "lines",
+        "samples",
+        "sent",
+        "received",
+        "waiting",
+    ),
     **_all_of(replace(_COUNT, width=96), "transactions", "calls made", "examined", "incidents"),
     **_all_of(replace(_COUNT, width=136), "kinds that call it"),
-    **_all_of(_MEAN, "per second"),
+    "per second": replace(_MEAN, width=88),
     "calls each": replace(_MEAN, width=84),
     "calls before": replace(_MEAN, width=100),
     "calls of a sender": replace(_MEAN, width=128),
-    **_all_of(replace(_MEAN, width=150), "calls per transaction", "queries per transaction", "misses per transaction", "gets per transaction", "connects per transaction"),
+    **_all_of(
+        replace(_MEAN, width=150),
+        "calls per transaction",
+        "queries per transaction",
+        "misses per transaction",
+        "gets per transaction",
+        "connects per transaction",
+    ),
     **_all_of(_BAD_COUNT, "errors"),
     **_all_of(replace(_BAD_COUNT, width=110), "deadlocks", "lock timeouts"),
     "open": _BAD_COUNT,
@@ -118,7 +152,9 @@ COLUMNS: Mapping[str, Column] = {
     # pictures
     "time by family": Column(BAR + 20, more=_PICTURE),
     # a sentence; one that begins with "No" is orange
-    "sentence": _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}}),
+    **_all_of(
+        _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}}), "sentence", "health"
+    ),
     "last began": Column(330, "time:[The last one began] MMM D, HH:mm:ss"),
     **_all_of(_HIDDEN, "id", "fingerprint"),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .colours import FAILED, NEUTRAL, PERCENTILES, by_component, by_name, by_place
-from .colours import rule as colour_rule
+from walltime_collector.cli.drawing.bars import COLOURS
+
+from .colours import FAILED, NEUTRAL, PERCENTILES, bad, by_component, by_name, by_place
 from .columns import Column, overrides
 from .source import SOURCE, Format, columns, target, words
 
@@ -16,10 +17,18 @@ NO_VALUE = "–"
 """In a tile. Not for tables and lines: Grafana would write it into every empty cell."""
 MIN_INTERVAL = "10s"
 """Points are not closer than this; queries/_points.sql makes them wider where transactions are few."""
-LEGEND_PX = 300
-"""Of a legend at the right: a name of 20 letters, mean and max."""
+LEGEND_PX = {12: 262, 16: 310}
+"""Of a legend at the right, by the least width of the panel: a name, mean and max."""
 _LOG = {"type": "log", "log": 10}
-_KNOWN = {"failed": FAILED, "errors": FAILED, "transactions": NEUTRAL, "max": NEUTRAL, **PERCENTILES}
+_KNOWN = {
+    "failed": FAILED,
+    "errors": FAILED,
+    "cpu": "#59a14f",
+    "cpu wait": "#d4b22c",
+    "queue": "#b07aa1",
+    **PERCENTILES,
+}
+"""Series that are columns of their own; others are NEUTRAL."""
 
 
 def stacked(query: str, width: int = 24, *, unit: str = "ns", by: str = "component") -> Panel:
@@ -95,11 +104,9 @@ def tiles(query: str, units: Mapping[str, str]) -> Panel:
         }
         for name, unit in units.items()
     ]
-    failed = [colour_rule(r"/(^|\s)failed( |$)/", FAILED)]
-    return _panel("stat", query, 24, Format.TIME_SERIES, options, defaults, rules + failed) | {
-        "interval": MIN_INTERVAL,
-        "maxDataPoints": 120,
-    }
+    # without a title there is room for the courses
+    panel = _panel("stat", query, 24, Format.TIME_SERIES, options, defaults, [*rules, *bad("failed", above=0.001)])
+    return panel | {"title": "", "interval": MIN_INTERVAL, "maxDataPoints": 120}
 
 
 def rows(query: str, width: int = 24, **special: Column) -> Panel:
@@ -154,14 +161,15 @@ def _over_time(query: str, width: int, unit: str, by: str, drawn: dict[str, Any]
     # `place` comes first: the plugin's server puts the series in its order, and the colours are by it
     shown = {"displayName": f"${{__field.labels.place}}${{__field.labels.{by}}}"} if by else {}
     least = {} if "scaleDistribution" in drawn else {"min": 0}
-    defaults = {"color": {"mode": "fixed", "fixedColor": NEUTRAL}, "custom": custom, "unit": unit, **shown, **least}
-    is_wide = width >= 12
+    colour = COLOURS["custom"] if by in ("component", "family") else NEUTRAL
+    defaults = {"color": {"mode": "fixed", "fixedColor": colour}, "custom": custom, "unit": unit, **shown, **least}
+    wide = [px for least, px in LEGEND_PX.items() if width >= least][-1:]
     legend = {
         "calcs": ["mean", "max"],
-        "displayMode": "table" if is_wide else "list",
-        "placement": "right" if is_wide else "bottom",
+        "displayMode": "table" if wide else "list",
+        "placement": "right" if wide else "bottom",
         "showLegend": True,
-        **({"width": LEGEND_PX} if is_wide else {}),
+        **({"width": wide[0]} if wide else {}),
     }
     options = {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}}
     colours = by_component() if by in ("component", "family") else by_place() if by else by_name(_KNOWN)

@@ -15,7 +15,11 @@ BOARD = board(
     line(10, stacked("kind/breakdown")),
     line(9, rows("kind/components")),
     line(10, heat("kind/distribution", 14), rows("kind/slowest", 10)),
-    line(8, lines("calls_per_transaction", 12, unit="short", by="component"), lines("time_per_call", 12, by="component", is_log=True)),
+    line(
+        8,
+        lines("calls_per_transaction", 12, unit="short", by="component"),
+        lines("time_per_call", 12, by="component", is_log=True),
+    ),
     line(8, bars("response_time/rate", 12, unit="reqps"), bars("response_time/failures", 12, unit="percentunit")),
     section("Servers and statements", line(8, rows("kind/servers")), line(10, rows("kind/statements"))),
     section("Where `other` goes", line(9, rows("kind/lines"))),

@@ -19,6 +19,10 @@ BOARD = board(
     line(8, bars("response_time/rate", 12, unit="reqps"), bars("response_time/failures", 12, unit="percentunit")),
     line(10, rows("kinds")),
     line(9, stacked("response_time/load", 24, unit="short", by="family")),
-    line(9, lines("calls_per_transaction", 12, unit="short", by="component"), lines("time_per_call", 12, by="component", is_log=True)),
+    line(
+        9,
+        lines("calls_per_transaction", 12, unit="short", by="component"),
+        lines("time_per_call", 12, by="component", is_log=True),
+    ),
     line(10, rows("slowest")),
 )

@@ -13,7 +13,11 @@ BOARD = board(
     section(
         "memcache",
         line(4, rows("servers/caches")),
-        line(8, lines("servers/hit_ratio", 12, unit="percentunit", by="server"), stacked("servers/misses", 12, unit="ops", by="server")),
+        line(
+            8,
+            lines("servers/hit_ratio", 12, unit="percentunit", by="server"),
+            stacked("servers/misses", 12, unit="ops", by="server"),
+        ),
     ),
     section(
         "MySQL",
@@ -23,7 +27,11 @@ BOARD = board(
     ),
     section(
         "Every server",
-        line(9, lines("servers/time_by_server", 12, unit="ms", by="on_server", is_log=True), lines("servers/calls_by_server", 12, unit="ops", by="on_server")),
+        line(
+            9,
+            lines("servers/time_by_server", 12, unit="ms", by="on_server", is_log=True),
+            lines("servers/calls_by_server", 12, unit="ops", by="on_server"),
+        ),
         line(9, rows("servers/by_server")),
     ),
     section("Statements", line(11, rows("servers/statements")), line(11, rows("servers/slow_log_digest"))),

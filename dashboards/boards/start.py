@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..columns import COLUMNS
 from ..frame import board, line
 from ..links import to_page
@@ -20,12 +22,17 @@ divided by *component* (`mysql.query`, `memcache.get`), and components of one sy
 no measured call. p95: 95 of 100 transactions took at most so long.
 """
 
+_SERVICE = replace(COLUMNS["service"], is_flexible=True)
+_INCIDENT = COLUMNS["what happened"].with_more(
+    links=[to_page("/incidents/${__data.fields.id}", "The incident in Walltime")]
+)
+
 BOARD = board(
     "start",
     "start",
     "Which services there are, how they are, and where to look.",
     line(2, status()),
-    line(8, rows("start/services")),
-    line(7, rows("incidents", what_happened=COLUMNS["what happened"].with_more(links=[to_page("/incidents/${__data.fields.id}", "The incident in Walltime")]))),
-    line(5, rows("start/collectors", 14), text(WORDS, 10, "How to read the boards")),
+    line(8, rows("start/services", service=_SERVICE)),
+    line(6, rows("incidents", what_happened=_INCIDENT)),
+    line(9, rows("start/collectors", 14), text(WORDS, 10, "How to read the boards")),
 )

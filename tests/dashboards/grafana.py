@@ -48,7 +48,7 @@ def variables(board: Mapping[str, Any]) -> dict[str, str | list[str]]:
     It stores them by `id`, and by name only where there is no id: of two with the same id the last one is left.
     """
     stored = {each.get("id") or each["name"]: each for each in board["templating"]["list"]}
-    return {each["name"]: each["current"]["value"] for each in stored.values()}
+    return {each["name"]: each["current"].get("value", "") for each in stored.values()}
 
 
 def expand(sql: str, plugin: Plugin, shown: Range, variables: Mapping[str, str | Sequence[str]]) -> str:

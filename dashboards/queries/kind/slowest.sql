@@ -6,12 +6,11 @@ SELECT
     duration_ns AS "took",
     -- include bar
     AS "time by family",
-    nullIf(queries, 0) AS "queries",
     started_at AS "started"
 FROM
 (
     SELECT
-        started_at, duration_ns, queries, trace,
+        started_at, duration_ns, trace,
         [mysql_ns, memcache_ns, redis_ns, http_ns, python_ns, framework_ns, application_ns, view_ns, other_ns] AS parts,
         max(arraySum(parts)) OVER () AS widest
     FROM kinds_each

@@ -5,6 +5,8 @@ SELECT
     service AS "service",
     -- include bar
     AS "time by family",
+    now_is.kinds AS "kinds",
+    now_is.last_version AS "version",
     now_is.number AS "transactions",
     now_is.number / (to_s - from_s) AS "per second",
     nullIf(now_is.failures, 0) / now_is.number AS "failed",
