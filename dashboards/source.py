@@ -7,6 +7,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from walltime_collector.query.queries import query_text
+
 QUERIES = Path(__file__).with_name("queries")
 PLUGIN = "grafana-clickhouse-datasource"
 SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
@@ -53,8 +55,8 @@ def sql(name: str) -> str:
     The text of queries/<name>.sql, with the plugin's macros and the dashboard's variables still in it.
 
     A line `-- include kinds` stands for queries/_kinds.sql, or _kinds.sql in the folder of the query; with
-    `-- include kinds this=that` each `{this}` in it becomes `that`. The comment at the top, which panels show, is left
-    out.
+    `-- include kinds this=that` each `{this}` in it becomes `that`. A name with `.sql` is a query of Walltime's own pages,
+    where `{this:Type}` becomes `that`. The comment at the top, which panels show, is left out.
 
     Two traps of the plugin's macros. `$__timeFilter_ms` of plugin 3 compares with a quoted number of milliseconds,
     which ClickHouse takes for nanoseconds where the column has those, and nothing is found: use `$__timeFilter`. And a
@@ -76,14 +78,15 @@ def columns(name: str) -> list[str]:
     return list(dict.fromkeys(_COLUMN.findall(sql(name))))
 
 
-def _text(name: str, folder: str = "") -> str:
+def _text(name: str, folder: str = "", given: str = "") -> str:
     folder = folder or name.rpartition("/")[0]
+    of_pages = name.removesuffix(".sql")
+    text = query_text(of_pages) if of_pages != name else (QUERIES / f"{name}.sql").read_text("utf-8")
+    for parameter, _, value in (each.partition("=") for each in given.split()):
+        text = re.sub(rf"\{{{parameter}(:[^{{}}]+)?\}}", lambda _, value=value: value, text)
 
     def included(line: re.Match[str]) -> str:
-        own = f"{folder}/_{line[1]}"
-        text = _text(own if (QUERIES / f"{own}.sql").exists() else f"_{line[1]}", folder).rstrip()
-        for given in line[2].split():
-            text = text.replace("{%s}" % given.partition("=")[0], given.partition("=")[2])
-        return text
+        own, part = f"{folder}/_{line[1]}", line[1] if line[1].endswith(".sql") else f"_{line[1]}"
+        return _text(own if (QUERIES / f"{own}.sql").exists() else part, folder, line[2]).rstrip()
 
-    return _INCLUDE.sub(included, (QUERIES / f"{name}.sql").read_text("utf-8"))
+    return _INCLUDE.sub(included, text)

@@ -44,7 +44,7 @@
                         sum({share}) OVER (PARTITION BY series, is_meant) AS total,
                         sum(if(is_meant, {share}, 0)) OVER () AS all_of_them
                     FROM
-                    -- include components
+                    -- include rows
                     AS c
                     GROUP BY time, is_meant, place, series
                 )

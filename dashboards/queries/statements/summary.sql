@@ -1,0 +1,3 @@
+-- Summary
+-- What is chosen: `load` is how many of its calls are open at once, `calls each` are those of a transaction that sends it. The change is against the time of the same length before.
+-- include tiles names=['load','calls_per_second','per_call','calls_each','failed']
