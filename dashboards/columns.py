@@ -15,7 +15,7 @@ _BAD_NEWS = {"type": "regex", "options": {"pattern": "/^No /", "result": {"color
 
 @dataclass(frozen=True)
 class Column:
-    """Its width in pixels, or the least one if it takes the room that is left; further properties as Grafana has them."""
+    """Its width in pixels, or the least one if it takes the room that is left; other properties in Grafana's words."""
 
     width: int
     unit: str = ""
@@ -82,7 +82,10 @@ COLUMNS: Mapping[str, Column] = {
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
     **_all_of(_REST, "component", "server", "line", "called", "name", "how"),
     **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
-    **_all_of(_LONG, "statement", "what happened"),
+    **_all_of(_LONG, "what happened", "holder statement", "request"),
+    "statement": _LONG.with_more(links=[links.to_statement()]),
+    **_all_of(_REST, "waited for", "held by", "prefix"),
+    **_all_of(_TEXT, "event", "answer", "answers"),
     "sent by": Column(180, is_flexible=True),
     # durations
     **_all_of(
@@ -105,6 +108,8 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(replace(_NS, width=96), "memcache", "application"),
     **_all_of(replace(_NS, width=120), "per transaction", "likely row lock"),
     "day before": replace(_NS, width=92),
+    **_all_of(_NS, "waited", "idle", "up", "in locks"),
+    **_all_of(replace(_NS, width=96), "row locks", "at server", "per request", "per connect"),
     # counts and means
     **_all_of(
         _COUNT,
@@ -138,19 +143,25 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(replace(_BAD_COUNT, width=110), "deadlocks", "lock timeouts"),
     "open": _BAD_COUNT,
     # shares
+    **_all_of(_MEAN, "load", "running", "connects", "again", "evicted"),
+    "history": _COUNT,
+    "connections": replace(_COUNT, width=100),
+    **_all_of(replace(_MEAN, width=136), "examined per row", "misses per second"),
+    **_all_of(_SHARE, "used", "of all"),
+    "from disk": replace(_SHARE, width=84),
     **_all_of(_SHARE, "share", "hit ratio", "full scans"),
     "that send it": replace(_SHARE, width=92),
     "failed": _BAD_SHARE,
     "change": _CHANGE,
     "p95 change": replace(_CHANGE, width=98),
     # times, ids
-    **_all_of(_MOMENT, "started", "ended", "last seen", "since"),
+    **_all_of(_MOMENT, "started", "ended", "last seen", "first seen", "since"),
     "at": Column(85, "time:HH:mm:ss"),
     **_all_of(_CODE, "status", "errno"),
     "connection": replace(_CODE, width=95),
-    **_all_of(_TRACE, "trace", "slowest", "example", "kept"),
+    **_all_of(_TRACE, "trace", "slowest", "example", "kept", "holder"),
     # pictures
-    "time by family": Column(BAR + 20, more=_PICTURE),
+    **_all_of(Column(BAR + 20, more=_PICTURE), "time by family", "time by state"),
     # a sentence; one that begins with "No" is orange
     **_all_of(
         _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}}), "sentence", "health"

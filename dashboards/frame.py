@@ -9,7 +9,7 @@ from typing import Any
 from . import variables
 from .links import TAG, UIDS, of_board
 from .panels import Panel
-from .source import SOURCE, Format, sql, target
+from .source import SOURCE, Format, target
 
 GRID_COLUMNS = 24
 

@@ -1,4 +1,4 @@
-"""Where a click leads: from a table to a kind, from a kind to one of its transactions, from there to Walltime's pages."""
+"""Where a click leads: to a kind, to a transaction, to another board, to Walltime's pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ UIDS = {
     "response_time": "walltime-response-time",
     "kind": "walltime-kind",
     "transaction": "walltime-transaction",
-    "servers": "walltime-servers",
+    "mysql": "walltime-mysql",
+    "statements": "walltime-statements",
+    "caches": "walltime-caches",
+    "http": "walltime-http",
 }
 """The boards' uids: addresses people keep, so they never change."""
 TAG = "walltime"
@@ -43,6 +46,21 @@ def to_kind_of_series() -> Link:
 def to_transaction() -> Link:
     """From a cell that holds a trace id."""
     return to_board("transaction", "This transaction", "var-trace_id=${__value.raw:percentencode}")
+
+
+def to_statement() -> Link:
+    """From a row with the column statement."""
+    return to_board("statements", "This statement over time", "var-statement=${__data.fields.statement:percentencode}")
+
+
+def to_server(component: str) -> Link:
+    """From a cell with a server to its page, which is about one component on it."""
+    return to_page(f"/servers/{component}/${{__value.raw:percentencode}}", "This server in Walltime")
+
+
+def to_statement_page() -> Link:
+    """From a row with the columns statement and id, to the statement's page."""
+    return to_page("/statements/${__data.fields.id}", "This statement in Walltime")
 
 
 def to_page(path: str, title: str) -> Link:

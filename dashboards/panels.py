@@ -9,6 +9,7 @@ from walltime_collector.cli.drawing.bars import COLOURS
 
 from .colours import FAILED, NEUTRAL, PERCENTILES, bad, by_component, by_name, by_place
 from .columns import Column, overrides
+from .links import to_kind_of_series
 from .source import SOURCE, Format, columns, target, words
 
 Panel = dict[str, Any]
@@ -163,6 +164,8 @@ def _over_time(query: str, width: int, unit: str, by: str, drawn: dict[str, Any]
     least = {} if "scaleDistribution" in drawn else {"min": 0}
     colour = COLOURS["custom"] if by in ("component", "family") else NEUTRAL
     defaults = {"color": {"mode": "fixed", "fixedColor": colour}, "custom": custom, "unit": unit, **shown, **least}
+    if by == "kind":
+        defaults["links"] = [to_kind_of_series()]
     wide = [px for least, px in LEGEND_PX.items() if width >= least][-1:]
     legend = {
         "calcs": ["mean", "max"],

@@ -13,6 +13,7 @@ QUERIES = Path(__file__).with_name("queries")
 PLUGIN = "grafana-clickhouse-datasource"
 SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
 _INCLUDE = re.compile(r"^ *-- include (\S+)((?: \w+=\S+)*)$", re.MULTILINE)
+_PARAMETER = re.compile(r"\{(\w+)(?::[^{}]+)?\}")
 _HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--.*\n)*)")
 _COLUMN = re.compile(r'\bAS "([^"]+)"')
 
@@ -66,7 +67,7 @@ def sql(name: str) -> str:
 
 
 def words(name: str) -> tuple[str, str]:
-    """Title and description of the panel that asks this: the first line of queries/<name>.sql, and its comment below."""
+    """Title and description of the panel: the first line of queries/<name>.sql, and the comment below it."""
     head = _HEAD.match(_text(name))
     if head is None:
         raise ValueError(f"queries/{name}.sql: the first line is no title; begin with `-- TITLE`")
@@ -79,11 +80,10 @@ def columns(name: str) -> list[str]:
 
 
 def _text(name: str, folder: str = "", given: str = "") -> str:
-    folder = folder or name.rpartition("/")[0]
-    of_pages = name.removesuffix(".sql")
+    folder, of_pages = folder or name.rpartition("/")[0], name.removesuffix(".sql")
     text = query_text(of_pages) if of_pages != name else (QUERIES / f"{name}.sql").read_text("utf-8")
-    for parameter, _, value in (each.partition("=") for each in given.split()):
-        text = re.sub(rf"\{{{parameter}(:[^{{}}]+)?\}}", lambda _, value=value: value, text)
+    values = dict(each.partition("=")[::2] for each in given.split())
+    text = _PARAMETER.sub(lambda parameter: values.get(parameter[1], parameter[0]), text)
 
     def included(line: re.Match[str]) -> str:
         own, part = f"{folder}/_{line[1]}", line[1] if line[1].endswith(".sql") else f"_{line[1]}"

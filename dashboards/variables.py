@@ -23,9 +23,9 @@ def of_every_board() -> list[dict[str, Any]]:
     ]
 
 
-def several(name: str, label: str) -> dict[str, Any]:
+def several(name: str, label: str, query: str = "", sort: int = 1) -> dict[str, Any]:
     """
-    `${name:singlequote}`, the answers of queries/variables/<name>.sql: one, several, or all.
+    `${name:singlequote}`, the answers of queries/variables/<query, or name>.sql: one, several, or all; `sort` 0 keeps their order.
 
     The answer has one column: plugin 4 before 4.15 fails on a second one in a new Grafana. A variable has no id:
     Grafana 9 would store variables with equal ids as one.
@@ -35,9 +35,9 @@ def several(name: str, label: str) -> dict[str, Any]:
         "label": label,
         "type": "query",
         "datasource": SOURCE,
-        "query": sql(f"variables/{name}"),
+        "query": sql(f"variables/{query or name}"),
         "refresh": 2,  # whenever the time range changes
-        "sort": 1,
+        "sort": sort,
         "multi": True,
         "includeAll": True,
         "current": ALL,

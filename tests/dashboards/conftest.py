@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,15 @@ class Grafana:
     url: str
     user: tuple[str, str]
     shown: Range
+    pages: str = ""
+    """Where the collector's own pages are."""
     answers: dict[str, Answer] = field(init=False, default_factory=dict)
     """By statement, for `ask`: what is stored does not change."""
+
+    @property
+    def window(self) -> str:
+        """The time shown, as the pages write it."""
+        return f"{_utc(self.shown.from_s)}..{_utc(self.shown.to_s)}"
 
     def ask(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> Answer:
         """With the values the dashboards' variables start with, apart from those chosen."""
@@ -90,6 +98,10 @@ class Grafana:
         return response
 
 
+def _utc(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 @pytest.fixture(scope="session")
 def grafana() -> Iterator[Grafana]:
     folder = fast_folder()
@@ -104,7 +116,7 @@ def grafana() -> Iterator[Grafana]:
             from_s = int(time.time()) - 1
             url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
             transactions = shop(folder, collector)
-            now = Grafana(url, ("grafana", TOKEN), Range(from_s, from_s, interval_s=1))
+            now = Grafana(url, ("grafana", TOKEN), Range(from_s, from_s, interval_s=1), collector.web_url)
             eventually(lambda: now.ask_raw("SELECT count() FROM transactions").rows == [[transactions]], 30)
             eventually(lambda: now.ask_raw(STATEMENTS_NOT_IN_THE_LOG).rows == [[0]], 30)
             yield replace(now, shown=Range(from_s, int(time.time()) + 1, interval_s=1))

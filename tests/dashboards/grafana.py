@@ -15,6 +15,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
+
 GENERATED = Path(__file__).parents[2] / "dashboards" / "generated"
 Plugin = Literal["3.3", "4"]
 ALL = "$__all"
@@ -36,16 +38,43 @@ def dashboards() -> dict[str, Any]:
 
 
 def panels(board: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The panels that ask something, those in rows too."""
+    """The panels that ask something, those in closed rows too."""
     found = [each for panel in board["panels"] for each in (panel, *panel.get("panels", []))]
-    return [panel for panel in found if panel["type"] != "row"]
+    return [panel for panel in found if panel["type"] not in ("row", "text")]
+
+
+def every_panel(*types: str) -> list[Any]:
+    """Each panel of each board, of these types, as a parameter of a test: `kind: Servers`."""
+    return [
+        pytest.param(panel, id=f"{uid.removeprefix('walltime-')}: {panel['title'] or panel['type']}")
+        for uid, board in dashboards().items()
+        for panel in panels(board)
+        if not types or panel["type"] in types
+    ]
+
+
+def questions(board: Mapping[str, Any]) -> dict[str, str]:
+    """Everything that a board asks, by what it is for."""
+    return {
+        **{panel["title"] or panel["type"]: panel["targets"][0]["rawSql"] for panel in panels(board)},
+        **{f"${each['name']}": each["query"] for each in board["templating"]["list"] if each["type"] == "query"},
+        **{f"@{each['name']}": each["target"]["rawSql"] for each in board["annotations"]["list"]},
+    }
+
+
+def looks(panel: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Column or pattern → its properties."""
+    return {
+        rule["matcher"]["options"]: {each["id"]: each["value"] for each in rule["properties"]}
+        for rule in panel["fieldConfig"]["overrides"]
+    }
 
 
 def variables(board: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """
-    Name → the value it starts with, of the variables that Grafana 9.4 knows after it has read the dashboard.
+    Name → the value it starts with, of the variables that Grafana knows after it has read the dashboard.
 
-    It stores them by `id`, and by name only where there is no id: of two with the same id the last one is left.
+    Grafana 9 stores them by `id`, and by name only where there is no id: of two with the same id the last one is left.
     """
     stored = {each.get("id") or each["name"]: each for each in board["templating"]["list"]}
     return {each["name"]: each["current"].get("value", "") for each in stored.values()}

@@ -2,79 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
+from tests.by_day import by_day
 from tests.dashboards.conftest import Answer, Grafana
-from tests.dashboards.grafana import dashboards, panels
+from tests.dashboards.grafana import every_panel
 
-OVER_TIME = {
-    f"{uid.removeprefix('walltime-')}: {panel['title']}": panel
-    for uid, board in dashboards().items()
-    for panel in panels(board)
-    if panel["type"] == "timeseries"
-}
-RATES = {
-    "response-time: Transactions per second",
-    "response-time: Load: transactions busy at once",
-    "servers: Misses per second by server",
-    "servers: Average active statements by kind",
-    "servers: Connections opened per second",
-    "servers: Calls per second by server",
-}
-INTERVAL_MS = 10_000
-"""The shortest interval of a panel (`panels.MIN_INTERVAL`)."""
-each_panel = pytest.mark.parametrize("name", OVER_TIME)
+LAST_QUIET_S = 3
+"""Of the shop's pauses (conftest.QUIET_S); points are as wide where a point has 30 transactions."""
+PER_SECOND = {"reqps", "ops", "short"}
 
 
 def seconds(time: str) -> int:
     return int(datetime.fromisoformat(time).timestamp())
 
 
-def quiet_seconds(grafana: Grafana) -> set[int]:
-    """The seconds without a transaction between the first and the last one."""
-    busy = {row[0] for row in grafana.ask_raw("SELECT DISTINCT toUnixTimestamp(started_at) FROM transactions").rows}
-    return set(range(min(busy), max(busy))) - busy
+def quiet_points(grafana: Grafana, wide_s: int) -> set[int]:
+    """The points without a transaction between the first and the last one."""
+    sql = f"SELECT DISTINCT intDiv(toUnixTimestamp(started_at), {wide_s}) * {wide_s} FROM transactions"
+    busy = {row[0] for row in grafana.ask_raw(sql).rows}
+    return set(range(min(busy), max(busy), wide_s)) - busy
 
 
 def numbers(answer: Answer, row: dict[str, Any]) -> list[float | None]:
     return [row[name] for name, kind in answer.columns.items() if "Float" in kind]
 
 
-@each_panel
-def test_a_quiet_time_is_a_gap_in_means_and_zero_in_rates(grafana: Grafana, name: str) -> None:
-    answer = grafana.ask(OVER_TIME[name]["targets"][0]["rawSql"])
+@pytest.mark.parametrize("panel", by_day(every_panel("timeseries"), 3))
+def test_a_quiet_time_is_a_gap_in_means_and_zero_in_rates(grafana: Grafana, panel: dict[str, Any]) -> None:
+    answer = grafana.ask(panel["targets"][0]["rawSql"])
     times = sorted({seconds(time) for time in answer.column("time")})
-    assert times == list(range(times[0], times[-1] + 1)), "rows for every interval"
-    quiet = quiet_seconds(grafana) & set(times)
+    wide_s = min(after - before for before, after in zip(times, times[1:], strict=False))
+    assert times == list(range(times[0], times[-1] + 1, wide_s)), "rows for every point"
+    quiet = quiet_points(grafana, wide_s) & set(times)
     assert quiet
     drawn = [value for row in answer.by_name() if seconds(row["time"]) in quiet for value in numbers(answer, row)]
     assert drawn
-    assert set(drawn) <= ({0, None} if name in RATES else {None})
-    assert (0 in drawn) is (name in RATES)
-    shown = [value for row in answer.by_name() if seconds(row["time"]) not in quiet for value in numbers(answer, row)]
-    assert any(value for value in shown)
+    assert set(drawn) in ({0}, {None}, {0, None})
+    if panel["fieldConfig"]["defaults"]["unit"] in ("ns", "ms", "percentunit"):
+        assert set(drawn) == {None}
 
 
-@each_panel
-def test_a_line_crosses_a_few_missing_points_and_no_more(name: str) -> None:
-    """Grafana crosses NULLs while the points beside them are less than `spanNulls` milliseconds apart."""
-    limit_ms = OVER_TIME[name]["fieldConfig"]["defaults"]["custom"]["spanNulls"]
-    assert not isinstance(limit_ms, bool)
-    assert 2 * INTERVAL_MS <= limit_ms <= 4 * INTERVAL_MS
+@pytest.mark.parametrize("panel", every_panel("timeseries"))
+def test_no_line_crosses_a_point_without_data(panel: dict[str, Any]) -> None:
+    assert panel["fieldConfig"]["defaults"]["custom"]["spanNulls"] is False
 
 
-@each_panel
-def test_a_series_of_zeros_paints_no_line_on_the_areas_below_it(name: str) -> None:
-    custom = OVER_TIME[name]["fieldConfig"]["defaults"]["custom"]
-    if custom.get("stacking", {}).get("mode") == "normal":
-        assert custom["lineWidth"] == 0
-
-
-def test_failures_are_drawn_only_where_there_are_any(grafana: Grafana) -> None:
-    for name in ("response-time: Transactions per second", "servers: Connections opened per second"):
-        failed = grafana.ask(OVER_TIME[name]["targets"][0]["rawSql"]).column("failed")
-        assert 0 not in failed
-        assert None in failed
+def test_a_point_has_at_least_30_transactions_or_is_wide(grafana: Grafana) -> None:
+    (panel,) = (
+        each.values[0] for each in every_panel("timeseries") if each.id == "response-time: Transactions per second"
+    )
+    for interval_s in (1, 10):
+        shown = replace(grafana, shown=replace(grafana.shown, interval_s=interval_s))
+        times = sorted(map(seconds, shown.ask(panel["targets"][0]["rawSql"]).column("time")))
+        ((transactions,),) = grafana.ask_raw("SELECT count() FROM transactions").rows
+        window_s = grafana.shown.to_s - grafana.shown.from_s
+        wide_s = times[1] - times[0]
+        assert wide_s >= interval_s
+        assert wide_s * transactions / window_s >= 30 or wide_s >= window_s / 20

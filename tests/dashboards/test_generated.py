@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.dashboards.grafana import GENERATED, dashboards, panels
-from tests.dashboards.grafana import variables as variables_in_grafana_9_4
+from dashboards import build, source
+from tests.dashboards.grafana import GENERATED, dashboards, every_panel, panels, questions, variables
 
 BOARDS = dashboards()
-PROVISIONING = GENERATED.parent / "provisioning"
+QUERIES = Path(GENERATED.parent / "queries")
+SOURCE = {"type": "grafana-clickhouse-datasource", "uid": "${datasource}"}
 BUILT_IN = {"__url_time_range", "__value", "__data", "__field"}
 each_board = pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-
-
-def variables(board: dict[str, Any]) -> set[str]:
-    return {variable["name"] for variable in board["templating"]["list"]}
 
 
 def links(value: Any) -> list[str]:
@@ -29,98 +27,111 @@ def links(value: Any) -> list[str]:
 
 
 def test_the_generated_files_are_what_the_code_makes() -> None:
-    build = pytest.importorskip("dashboards.build", reason="grafana-foundation-sdk wants Python 3.11")
     files = {path.name: path.read_text("utf-8") for path in GENERATED.glob("*.json")}
     assert files == build.documents(), "run: make dashboards"
 
 
 def test_every_query_file_is_asked_somewhere() -> None:
-    asked = {panel["targets"][0]["rawSql"] for board in BOARDS.values() for panel in panels(board)}
-    asked |= {variable["query"] for board in BOARDS.values() for variable in board["templating"]["list"]}
-    asked |= {layer["target"]["rawSql"] for board in BOARDS.values() for layer in board["annotations"]["list"]}
-    source = pytest.importorskip("dashboards.source", reason="grafana-foundation-sdk wants Python 3.11")
-    names = [str(path.relative_to(source.QUERIES))[: -len(".sql")] for path in source.QUERIES.rglob("[!_]*.sql")]
-    assert [name for name in names if source.sql(name) not in asked] == []
+    asked = {sql for board in BOARDS.values() for sql in questions(board).values()}
+    names = [str(path.relative_to(QUERIES).with_suffix("")) for path in QUERIES.rglob("*.sql")]
+    included = set(re.findall(r"-- include (\S+)", "".join(path.read_text("utf-8") for path in QUERIES.rglob("*.sql"))))
+    parts = {name for name in names if "_" in (name[0], name.rpartition("/")[2][0])}
+    assert {name.rpartition("/")[2].removeprefix("_") for name in parts} == included
+    assert [name for name in names if name not in parts and source.sql(name) not in asked] == []
 
 
 @each_board
 def test_panels_have_ids_of_their_own_and_do_not_overlap(board: dict[str, Any]) -> None:
-    assert [panel["id"] for panel in board["panels"]] == list(range(1, len(board["panels"]) + 1))
-    for panel in board["panels"]:
-        at = panel["gridPos"]
+    everything = [each for panel in board["panels"] for each in (panel, *panel.get("panels", []))]
+    assert sorted(panel["id"] for panel in everything) == list(range(1, len(everything) + 1))
+    for at in (panel["gridPos"] for panel in everything):
         assert 0 <= at["x"] < at["x"] + at["w"] <= 24
         assert at["h"] > 0
-    for one, other in combinations([panel["gridPos"] for panel in board["panels"]], 2):
+    for one, other in combinations([panel["gridPos"] for panel in everything], 2):
         beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
         below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
         assert beside or below, (one, other)
 
 
 @each_board
-def test_every_panel_is_described_and_asks_the_provisioned_source(board: dict[str, Any]) -> None:
+def test_every_panel_is_described_and_asks_the_chosen_source(board: dict[str, Any]) -> None:
+    assert board["description"].endswith(".")
     for panel in panels(board):
-        assert panel["description"]
+        assert panel["description"].endswith("."), panel["title"]
         assert panel["title"] or panel["type"] == "stat" or panel["options"]["showHeader"] is False
-        for target in [panel, *panel["targets"]]:
-            assert target["datasource"] == {"type": "grafana-clickhouse-datasource", "uid": "walltime"}
-    for variable in board["templating"]["list"]:
-        assert variable["type"] == "textbox" or variable["datasource"]["uid"] == "walltime"
-    assert re.search(r"^ +uid: walltime\b", (PROVISIONING / "datasources" / "walltime.yaml").read_text(), re.MULTILINE)
+    asking = [*panels(board), *(panel["targets"][0] for panel in panels(board)), *board["annotations"]["list"]]
+    asking += [each for each in board["templating"]["list"] if each["type"] == "query"]
+    assert all(each["datasource"] == SOURCE for each in asking)
+    (chosen,) = [each for each in board["templating"]["list"] if each["type"] == "datasource"]
+    assert chosen["query"] == SOURCE["type"]
+    assert chosen["current"] == {}, "no source is fixed"
 
 
 @each_board
 def test_targets_speak_to_plugin_3_and_plugin_4(board: dict[str, Any]) -> None:
     for panel in panels(board):
         (target,) = panel["targets"]
-        assert target["format"] == target["selectedFormat"] == {"timeseries": 0, "traces": 3}.get(panel["type"], 1)
+        of_type = {"timeseries": 0, "stat": 0, "heatmap": 0, "traces": 3}.get(panel["type"], 1)
+        assert target["format"] == target["selectedFormat"] == of_type
         assert (target["queryType"], target["editorType"]) == ("sql", "sql")
         assert target["pluginVersion"].startswith("4.")
-    for variable in board["templating"]["list"]:
-        assert isinstance(variable["query"], str)  # plugin 3 and 4 take the bare statement
 
 
 @each_board
 def test_every_variable_used_exists_and_is_quoted(board: dict[str, Any]) -> None:
-    for sql in [panel["targets"][0]["rawSql"] for panel in panels(board)]:
+    for sql in questions(board).values():
         used = set(re.findall(r"\$\{(\w+):singlequote\}", sql))
         assert set(re.findall(r"\$\{?(\w+)", sql)) - used <= set(re.findall(r"\$(__\w+)", sql)) | used
-        assert used <= variables(board)
+        assert used <= variables(board).keys()
         assert "[[" not in sql  # Grafana's old way to write a variable
+        assert not re.search(r"(?<!\$)\{[a-z]\w*\}", sql), "a parameter of an include is missing"
+        assert "-- include" not in sql
 
 
 @each_board
-def test_grafana_9_4_knows_every_variable_after_it_has_read_the_dashboard(board: dict[str, Any]) -> None:
-    assert set(variables_in_grafana_9_4(board)) == variables(board)
-    ids = [variable["id"] for variable in board["templating"]["list"] if "id" in variable]
-    assert len(ids) == len(set(ids))
+def test_every_board_has_the_variables_and_they_have_no_id(board: dict[str, Any]) -> None:
+    """Grafana 9 stores variables with the same id as one."""
+    of_all = {"datasource", "service", "kind", "host", "version", "environment", "filter", "walltime_url"}
+    assert of_all <= variables(board).keys()
+    assert not [each for each in board["templating"]["list"] if "id" in each]
 
 
 @each_board
 def test_links_lead_to_dashboards_there_are_and_set_variables_they_have(board: dict[str, Any]) -> None:
-    found = [url for panel in panels(board) for url in links(panel["fieldConfig"])]
-    for url in found:
+    for url in links([panel["fieldConfig"] for panel in panels(board)]):
+        if url.startswith("${walltime_url}/"):
+            continue
         path, _, query = url.partition("?")
         target = BOARDS[path.removeprefix("/d/")]
-        assert set(re.findall(r"var-(\w+)=", query)) <= variables(target)
-        assert set(re.findall(r"\$\{(\w+)", query)) <= BUILT_IN
+        of_target = variables(target).keys()
+        assert set(re.findall(r"var-(\w+)=", query)) <= of_target
+        assert set(re.findall(r"\$\{(\w+):queryparam\}", query)) <= of_target & variables(board).keys()
+        others = re.findall(r"\$\{(\w+)(?![\w:]*:queryparam)[^}]*\}", query)
+        assert set(others) <= BUILT_IN
         assert all(":percentencode}" in use for use in re.findall(r"=(\$\{[^}]*\})", query)), url
 
 
 @each_board
-def test_what_old_and_new_grafanas_name_differently_is_said_twice(board: dict[str, Any]) -> None:
-    """Grafana before 9.5 reads how a cell looks from displayMode, later ones from cellOptions."""
-    assert board["schemaVersion"] <= 37, "Grafana 9.4 does not know newer ones"
-    for panel in panels(board):
-        for rule in panel["fieldConfig"].get("overrides", []):
-            said = {each["id"]: each["value"] for each in rule["properties"]}
-            assert ("custom.displayMode" in said) is ("custom.cellOptions" in said)
-            if "custom.cellOptions" in said:
-                new = said["custom.cellOptions"]
-                assert said["custom.displayMode"] == {"gauge": new.get("mode")}.get(new["type"], new["type"])
+def test_one_gets_to_every_board_and_to_the_same_time_in_walltimes_pages(board: dict[str, Any]) -> None:
+    boards, pages = board["links"]
+    assert boards["tags"] == ["walltime"]
+    assert "walltime" in board["tags"]
+    assert pages["url"] == "${walltime_url}/grafana"
+    assert all(each["keepTime"] and each["includeVars"] for each in (boards, pages))
 
 
-def test_one_gets_from_everywhere_to_a_transaction() -> None:
-    for uid in ("walltime-response-time", "walltime-servers", "walltime-transaction"):
-        assert any("/d/walltime-transaction?" in url for url in links([p["fieldConfig"] for p in panels(BOARDS[uid])]))
-        assert BOARDS[uid]["links"][0]["tags"] == ["walltime"]
-        assert "walltime" in BOARDS[uid]["tags"]
+@each_board
+def test_nothing_is_newer_than_the_oldest_grafana(board: dict[str, Any]) -> None:
+    assert board["schemaVersion"] <= 37, "Grafana 9.5 does not know newer ones"
+
+
+@pytest.mark.parametrize("panel", every_panel("timeseries"))
+def test_failures_are_red_and_never_stacked(panel: dict[str, Any]) -> None:
+    custom = panel["fieldConfig"]["defaults"]["custom"]
+    sql = panel["targets"][0]["rawSql"]
+    if re.search(r'AS "?(failed|errors)"?\b', sql.rpartition("FROM")[0]) and "series" not in sql:
+        assert custom["stacking"]["mode"] == "none"
+    if custom["stacking"]["mode"] == "normal":
+        assert custom["lineWidth"] == 0, "a border would paint series of zeros upon the others"
+    elif custom["drawStyle"] == "line":
+        assert custom["fillOpacity"] == 0, "fill below many lines is mud"

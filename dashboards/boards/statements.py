@@ -1,0 +1,27 @@
+"""Board "Statements": which take the time, and one of them over time, at both ends."""
+
+from __future__ import annotations
+
+from ..columns import COLUMNS
+from ..frame import board, line, section
+from ..links import to_statement, to_statement_page
+from ..panels import bars, lines, rows, stacked, status, tiles
+from ..variables import several
+
+UNITS = {"load": "none", "per_second": "none", "per_call": "ns", "calls_each": "none", "failed": "percentunit"}
+STATEMENT = COLUMNS["statement"].with_more(links=[to_statement(), to_statement_page()])
+
+BOARD = board(
+    "statements",
+    "statements",
+    "SQL statements: which take the time, who sends them, and what the server does for them. Choose one above, or in the table.",
+    line(2, status()),
+    line(11, rows("statements/statements", statement=STATEMENT)),
+    line(4, tiles("statements/summary", UNITS)),
+    line(9, stacked("statements/load", 12, unit="short", by="statement"), stacked("statements/states", 12, unit="short", by="state")),
+    line(8, lines("statements/both_ends", 12), lines("statements/rows", 12, unit="none")),
+    line(8, rows("statements/senders", 14), bars("statements/calls", 10)),
+    line(7, rows("statements/plans", statement=STATEMENT)),
+    section("The slowest at the server", line(10, rows("statements/slowest")), is_open=False),
+    own_variables=[several("statement", "Statement", sort=0)],
+)
