@@ -13,7 +13,7 @@ QUERIES = Path(__file__).with_name("queries")
 PLUGIN = "grafana-clickhouse-datasource"
 SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
 _INCLUDE = re.compile(r"^ *-- include (\S+)((?: \w+=\S+)*)$", re.MULTILINE)
-_PARAMETER = re.compile(r"\{(\w+)(?::[^{}]+)?\}")
+_PARAMETER = re.compile(r"(?<!\$)\{(\w+)(?::[^{}]+)?\}")
 _HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--.*\n)*)")
 _COLUMN = re.compile(r'\bAS "([^"]+)"')
 
