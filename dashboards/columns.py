@@ -68,7 +68,8 @@ _MOMENT = Column(118, "time:MM-DD HH:mm:ss")
 _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
-_HIDDEN = Column(0, more={"custom.hidden": True})
+_HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": False, "tooltip": False, "viz": True}})
+"""Grafana 12.2 and later read the second one."""
 BAR = 150
 """The width of a bar; queries/_bar.sql draws it as wide."""
 
@@ -145,8 +146,9 @@ COLUMNS: Mapping[str, Column] = {
     # shares
     **_all_of(_MEAN, "load", "running", "connects", "again", "evicted"),
     "history": _COUNT,
+    "examined each": replace(_MEAN, width=112),
     "connections": replace(_COUNT, width=100),
-    **_all_of(replace(_MEAN, width=136), "examined per row", "misses per second"),
+    **_all_of(replace(_MEAN, width=136), "misses per second"),
     **_all_of(_SHARE, "used", "of all"),
     "from disk": replace(_SHARE, width=84),
     **_all_of(_SHARE, "share", "hit ratio", "full scans"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..columns import COLUMNS
 from ..frame import board, line, section
 from ..links import to_server
@@ -15,16 +17,16 @@ BOARD = board(
     "caches",
     "memcached and Redis by server: hit ratio, time, memory, restarts, and what the keys are for.",
     line(2, status()),
-    line(5, rows("caches/servers", server=SERVER)),
+    line(5, rows("caches/servers", server=SERVER, version=replace(COLUMNS["version"], width=130))),
     line(9, lines("caches/hit_ratio", 12, unit="percentunit", by="server"), stacked("caches/misses", 12, unit="short", by="server")),
     line(9, lines("caches/per_call", 12, by="server", is_log=True), lines("caches/calls", 12, unit="short", by="server")),
-    line(8, rows("caches/events")),
-    line(9, rows("caches/prefixes", 12), rows("caches/kinds", 12)),
+    line(5, rows("caches/events")),
+    line(9, rows("caches/prefixes", 12), lines("caches/memory", 12, unit="percentunit", by="server")),
+    line(8, rows("caches/kinds")),
     section(
         "What the servers say themselves",
         line(2, status("caches/observed")),
-        line(8, lines("caches/memory", 12, unit="percentunit", by="server"), bars("caches/evicted", 12, by="server")),
-        line(8, lines("caches/all_hits", 12, unit="percentunit", by="server"), lines("caches/commands", 12, unit="short", by="server")),
+        line(8, bars("caches/evicted", 8, by="server"), lines("caches/all_hits", 8, unit="percentunit", by="server"), lines("caches/commands", 8, unit="short", by="server")),
     ),
     section(
         "Failed calls, expired items, connections",

@@ -8,7 +8,7 @@ from ..links import to_statement, to_statement_page
 from ..panels import bars, lines, rows, stacked, status, tiles
 from ..variables import several
 
-UNITS = {"load": "none", "per_second": "none", "per_call": "ns", "calls_each": "none", "failed": "percentunit"}
+UNITS = {"load": "none", "calls per second": "none", "per call": "ns", "calls each": "none", "failed": "percentunit"}
 STATEMENT = COLUMNS["statement"].with_more(links=[to_statement(), to_statement_page()])
 
 BOARD = board(
@@ -18,10 +18,10 @@ BOARD = board(
     line(2, status()),
     line(11, rows("statements/statements", statement=STATEMENT)),
     line(4, tiles("statements/summary", UNITS)),
-    line(9, stacked("statements/load", 12, unit="short", by="statement"), stacked("statements/states", 12, unit="short", by="state")),
-    line(8, lines("statements/both_ends", 12), lines("statements/rows", 12, unit="none")),
-    line(8, rows("statements/senders", 14), bars("statements/calls", 10)),
-    line(7, rows("statements/plans", statement=STATEMENT)),
+    line(11, stacked("statements/load", unit="short", by="statement", legend_px=500)),
+    line(8, lines("statements/both_ends", 12, by="end"), stacked("statements/states", 12, unit="short", by="state")),
+    line(8, rows("statements/senders", 16), bars("statements/calls", 8)),
+    line(7, lines("statements/rows", 8, unit="none"), rows("statements/plans", 16, statement=STATEMENT)),
     section("The slowest at the server", line(10, rows("statements/slowest")), is_open=False),
     own_variables=[several("statement", "Statement", sort=0)],
 )

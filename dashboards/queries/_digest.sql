@@ -7,11 +7,10 @@ SELECT
     nullIf(called, 0) / (to_s - from_s) AS "per second",
     ns / nullIf(called, 0) AS "per call",
     server_ns / nullIf(server_called, 0) AS "at server",
-    if(server_called = 0, NULL, examined / greatest(used, 1)) AS "examined per row",
+    if(server_called = 0, NULL, examined / greatest(used, 1)) AS "examined each",
     nullIf(scans, 0) / server_called AS "full scans",
     nullIf(failures, 0) AS "errors",
     senders AS "sent by",
-    example AS "example",
     leftPad(hex(id_of), 16, '0') AS "id"
 FROM
 (
@@ -19,7 +18,7 @@ FROM
         if(sent.statement = '', logged.statement, sent.statement) AS text, if(sent.statement = '', logged.number, sent.number) AS id_of,
         sent.ns AS ns, sent.called AS called, sent.failures AS failures,
         logged.ns AS server_ns, logged.called AS server_called, logged.examined AS examined, logged.used AS used,
-        logged.scans AS scans, logged.example AS example,
+        logged.scans AS scans,
         if(sent.kind = '', logged.route, concat(sent.kind, if(sent.kinds = 1, '', concat(' and ', toString(sent.kinds - 1), ' more')))) AS senders,
         if(logged.ns > 0, [logged.computing, logged.locked, logged.disk, logged.rest], [0, 0, 0, sent.ns]) AS parts,
         max(arraySum(parts)) OVER () AS widest
@@ -47,9 +46,7 @@ FROM
                 fingerprint_id AS number, any(fingerprint) AS statement, sum(query_ns * weight) AS ns, sum(weight) AS called,
                 sum(computing_ns * weight) AS computing, sum(locked_ns * weight) AS locked, sum(disk_ns * weight) AS disk,
                 sum(rest_ns * weight) AS rest, sum(rows_examined * weight) AS examined,
-                sum((rows_sent + rows_affected) * weight) AS used, sumIf(weight, is_full_scan) AS scans, any(route) AS route,
-                if(countIf(trace_id != toFixedString('', 16)) = 0, '',
-                    lower(hex(argMaxIf(trace_id, query_ns, trace_id != toFixedString('', 16))))) AS example
+                sum((rows_sent + rows_affected) * weight) AS used, sumIf(weight, is_full_scan) AS scans, any(route) AS route
             FROM slow_queries
             WHERE
             -- include log

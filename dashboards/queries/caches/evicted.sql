@@ -1,7 +1,7 @@
 -- Items evicted per second
 -- Removed before they expired, because the memory was full.
 -- include points
-SELECT s.time AS time, s.place AS place, s.label AS server, nullIf(s.evictions, 0) / s.over_ns * 1e9 AS value
+SELECT s.time AS time, s.place AS place, s.label AS server, s.evictions / nullIf(s.over_ns, 0) * 1e9 AS value
 FROM
 -- include said_points
 AS s

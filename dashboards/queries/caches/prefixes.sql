@@ -7,8 +7,7 @@ SELECT
     sum(duration_ns * stands_for) / nullIf(sum(sum(duration_ns * stands_for)) OVER (), 0) AS "share",
     sum(stands_for) / (to_s - from_s) AS "per second",
     sum(duration_ns * stands_for) / sum(stands_for) AS "per call",
-    sum(found * stands_for) / nullIf(sum(asked * stands_for), 0) AS "hit ratio",
-    count() AS "samples"
+    sum(found * stands_for) / nullIf(sum(asked * stands_for), 0) AS "hit ratio"
 FROM
 (
     SELECT

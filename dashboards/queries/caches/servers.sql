@@ -13,8 +13,7 @@ SELECT
     sent.ns / nullIf(sent.called, 0) AS "per call",
     nullIf(sent.failures, 0) AS "errors",
     said.most_bytes / nullIf(said.max_bytes, 0) AS "used",
-    nullIf(said.evictions, 0) / said.over_ns * 1e9 AS "evicted",
-    nullIf(said.most_connected, 0) AS "connections"
+    nullIf(said.evictions, 0) / said.over_ns * 1e9 AS "evicted"
 FROM
     (
         SELECT

@@ -6,8 +6,7 @@ SELECT
     answer AS "answer",
     sum(n) / nullIf(sum(sum(n)) OVER (PARTITION BY host), 0) AS "share",
     sum(ns * n) / sum(n) AS "mean",
-    argMax(trace_of, at) AS "example",
-    count() AS "samples"
+    argMax(trace_of, at) AS "example"
 FROM
 -- include requests
 GROUP BY host, answer

@@ -7,8 +7,7 @@ SELECT
     server AS "server",
     sum(r.time_ns) / nullIf(sum(sum(r.time_ns)) OVER (), 0) AS "share",
     sum(r.calls) / nullIf(sumIf(r.transactions, r.calls > 0), 0) AS "calls each",
-    sum(r.time_ns) / nullIf(sumIf(r.transactions, r.calls > 0), 0) AS "per transaction",
-    nullIf(sum(r.errors), 0) AS "errors"
+    sum(r.time_ns) / nullIf(sumIf(r.transactions, r.calls > 0), 0) AS "per transaction"
 FROM
 -- include rows
 AS r

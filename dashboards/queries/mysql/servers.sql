@@ -3,7 +3,7 @@
 -- include window
 SELECT
     server AS "server",
-    said.version AS "version",
+    concat(extract(said.version, '^[0-9.]+'), if(said.version ILIKE '%mariadb%', ' MariaDB', '')) AS "version",
     nullIf(sent.ns, 0) / 1e9 / (to_s - from_s) AS "load",
     said.threads_running AS "running",
     said.queries / nullIf(said.over_ns, 0) * 1e9 AS "per second",

@@ -1,14 +1,16 @@
 -- Time per call, both ends
 -- `application` is what callers waited, `server` what the server worked; between them are the network, the driver and a pool. Only where the server logs every call are both of the same calls.
 -- include points
-SELECT time, client_ns / nullIf(client_calls, 0) AS application, server_ns / nullIf(server_calls, 0) AS server
+SELECT time, repeat(char(226, 128, 139), place_of) AS place, end, ns AS per_call
 FROM
 (
     SELECT
-        time, sum(client_ns_of) AS client_ns, sum(client_calls_of) AS client_calls, sum(server_ns_of) AS server_ns, sum(server_calls_of) AS server_calls
+        time,
+        sum(client_ns) / nullIf(sum(client_calls), 0) AS client,
+        sum(server_ns) / nullIf(sum(server_calls), 0) AS server
     FROM
     (
-        SELECT time, r.time_ns AS client_ns_of, r.calls AS client_calls_of, 0 AS server_ns_of, 0 AS server_calls_of
+        SELECT time, r.time_ns AS client_ns, r.calls AS client_calls, 0 AS server_ns, 0 AS server_calls
         FROM
         -- include rows
         AS r
@@ -21,4 +23,5 @@ FROM
     GROUP BY time
     ORDER BY time WITH FILL STEP point_s
 )
-ORDER BY time
+ARRAY JOIN [client, server] AS ns, [1, 5] AS place_of, ['application', 'server'] AS end
+ORDER BY time, place

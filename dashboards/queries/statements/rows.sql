@@ -1,7 +1,7 @@
 -- Rows examined for each one used
 -- Rows the server read for each row that it sent or changed. A step up is another plan, or a table that has grown.
 -- include points
-SELECT time, examined / greatest(used, 1) AS "examined per row"
+SELECT time, examined / greatest(used, 1) AS rows
 FROM
 (
     SELECT
