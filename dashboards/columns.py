@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any
 
 from . import links
 from .colours import FAILED, WARNING
+from .inter import text_px
 
 _FIRST_8 = {"type": "regex", "options": {"pattern": "/^(.{8}).*$/", "result": {"text": "$1", "index": 0}}}
 _BAD_NEWS = {"type": "regex", "options": {"pattern": "/^No /", "result": {"color": WARNING, "index": 0}}}
 
 
+HEADING_PADDING_PX = 18
+
+
 @dataclass(frozen=True)
 class Column:
-    """Its width in pixels, or the least one if it takes the room that is left; other properties in Grafana's words."""
+    """
+    The width of its values in pixels, and its properties in Grafana's words.
+
+    The column is as wide as its heading at least; a flexible one takes the room that is left.
+    """
 
     width: int
     unit: str = ""
@@ -23,10 +32,11 @@ class Column:
     is_flexible: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def properties(self) -> list[dict[str, Any]]:
-        """As an override of Grafana's."""
+    def properties(self, name: str) -> list[dict[str, Any]]:
+        """As an override of Grafana's, of the column of this name."""
+        width = max(self.width, ceil(text_px(name) + HEADING_PADDING_PX))
         known = {
-            "custom.minWidth" if self.is_flexible else "custom.width": self.width,
+            "custom.minWidth" if self.is_flexible else "custom.width": width,
             **({"unit": self.unit} if self.unit else {}),
             **({} if self.decimals is None else {"decimals": self.decimals}),
             **self.more,
@@ -51,16 +61,17 @@ def _coloured(steps: Sequence[tuple[float, str]]) -> dict[str, Any]:
 _TEXT = Column(95)
 _REST = Column(130, is_flexible=True)
 _LONG = Column(200, is_flexible=True, more={"custom.inspect": True})
-_NS = Column(78, "ns")
+_NS = Column(84, "ns")
 """Grafana writes three digits and the unit that fits: 87.3 µs, 462 ms, 1.23 s."""
-_COUNT = Column(80, "locale", 0)
+_COUNT = Column(68, "locale", 0)
 """With all of its digits: 3,460."""
+_LARGE_COUNT = Column(86, "locale", 0)
 _MEAN = Column(76, "none")
 """A mean of counts, with three digits: 0.0031, 2.50, 3460."""
 _CODE = Column(72, "none")
 """A number that counts nothing: a status, an error number, an id."""
 _SHARE = Column(76, "percentunit")
-_BAD_COUNT = Column(70, "locale", 0, more=_coloured([(1, FAILED)]))
+_BAD_COUNT = Column(68, "locale", 0, more=_coloured([(1, FAILED)]))
 _BAD_SHARE = Column(76, "percentunit", more=_coloured([(0.001, FAILED)]))
 """With three digits, so that 1 of 53,949 is not 0; red from 0.1 % on."""
 _CHANGE = Column(82, "percentunit", 0, more=_coloured([(0.25, WARNING), (1, FAILED)]))
@@ -68,6 +79,8 @@ _MOMENT = Column(118, "time:MM-DD HH:mm:ss")
 _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
+_SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
+"""One that begins with "No" is orange."""
 _HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": False, "tooltip": False, "viz": True}})
 """Grafana 12.2 and later read the second one."""
 BAR = 150
@@ -81,101 +94,44 @@ def _all_of(column: Column, *names: str) -> dict[str, Column]:
 COLUMNS: Mapping[str, Column] = {
     "service": Column(100, more={"links": [links.to_service()]}),
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
-    **_all_of(_REST, "component", "server", "line", "called", "name", "how"),
-    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity"),
+    **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state", "severity", "event", "answer", "answers"),
+    **_all_of(_REST, "component", "server", "line", "called", "name", "how", "sent by"),
+    **_all_of(_REST, "waited for", "held by", "prefix"),
     **_all_of(_LONG, "what happened", "holder statement", "request"),
     "statement": _LONG.with_more(links=[links.to_statement()]),
-    **_all_of(_REST, "waited for", "held by", "prefix"),
-    **_all_of(_TEXT, "event", "answer", "answers"),
-    "sent by": Column(180, is_flexible=True),
     # durations
-    **_all_of(
-        _NS,
-        "per get",
-        "mean",
-        "p50",
-        "p95",
-        "p99",
-        "took",
-        "time",
-        "per call",
-        "longest",
-        "per query",
-        "before",
-        "after",
-    ),
-    **_all_of(_NS, "mysql", "redis", "http", "python", "other", "cpu", "queue", "row lock", "io wait", "lag"),
-    **_all_of(replace(_NS, width=85), "cpu wait", "lock wait", "framework"),
-    **_all_of(replace(_NS, width=96), "memcache", "application"),
-    **_all_of(replace(_NS, width=120), "per transaction", "likely row lock"),
-    "day before": replace(_NS, width=92),
-    **_all_of(_NS, "waited", "idle", "up", "in locks"),
-    **_all_of(replace(_NS, width=96), "row locks", "at server", "per request", "per connect"),
+    **_all_of(_NS, "mean", "p50", "p95", "p99", "took", "time", "longest", "before", "after", "day before", "lag"),
+    **_all_of(_NS, "per transaction", "per call", "per query", "per get"),
+    **_all_of(_NS, "mysql", "memcache", "redis", "http", "python", "framework", "application", "view", "other"),
+    **_all_of(_NS, "cpu", "cpu wait", "queue", "lock wait", "row lock", "likely row lock", "io wait"),
+    **_all_of(_NS, "waited", "idle", "up", "in locks", "row locks", "at server", "per request", "per connect"),
     # counts and means
-    **_all_of(
-        _COUNT,
-        "calls",
-        "misses",
-        "hits",
-        "queries",
-        "changed",
-        "kinds",
-        "lines",
-        "samples",
-        "sent",
-        "received",
-        "waiting",
-    ),
-    **_all_of(replace(_COUNT, width=96), "transactions", "calls made", "examined", "incidents"),
-    **_all_of(replace(_COUNT, width=136), "kinds that call it"),
-    "per second": replace(_MEAN, width=88),
-    "calls each": replace(_MEAN, width=84),
-    "calls before": replace(_MEAN, width=100),
-    "calls of a sender": replace(_MEAN, width=128),
-    **_all_of(
-        replace(_MEAN, width=150),
-        "calls per transaction",
-        "queries per transaction",
-        "misses per transaction",
-        "gets per transaction",
-        "connects per transaction",
-    ),
-    **_all_of(_BAD_COUNT, "errors"),
-    **_all_of(replace(_BAD_COUNT, width=110), "deadlocks", "lock timeouts"),
-    "open": _BAD_COUNT,
-    # shares
+    **_all_of(_COUNT, "calls", "misses", "hits", "queries", "changed", "kinds", "lines", "samples", "sent"),
+    **_all_of(_COUNT, "received", "waiting", "kinds that call it", "history"),
+    **_all_of(_LARGE_COUNT, "transactions", "calls made", "examined"),
+    **_all_of(_MEAN, "per second", "calls each", "calls before", "calls of a sender", "calls per transaction"),
+    **_all_of(_MEAN, "queries per transaction", "connects per transaction", "gets per transaction"),
+    **_all_of(_MEAN, "misses per transaction", "misses per second", "examined each"),
     **_all_of(_MEAN, "load", "running", "connects", "again", "evicted"),
-    "history": _COUNT,
-    "examined each": replace(_MEAN, width=112),
-    "connections": replace(_COUNT, width=100),
-    **_all_of(replace(_MEAN, width=136), "misses per second"),
-    **_all_of(_SHARE, "used", "of all"),
-    "from disk": replace(_SHARE, width=84),
-    **_all_of(_SHARE, "share", "hit ratio", "full scans"),
-    "that send it": replace(_SHARE, width=92),
+    **_all_of(_BAD_COUNT, "errors", "open", "deadlocks", "lock timeouts"),
+    # shares
+    **_all_of(_SHARE, "share", "hit ratio", "full scans", "that send it", "used", "of all", "from disk"),
     "failed": _BAD_SHARE,
-    "change": _CHANGE,
-    "p95 change": replace(_CHANGE, width=98),
+    **_all_of(_CHANGE, "change", "p95 change"),
     # times, ids
     **_all_of(_MOMENT, "started", "ended", "last seen", "first seen", "since"),
     "at": Column(85, "time:HH:mm:ss"),
-    **_all_of(_CODE, "status", "errno"),
-    "connection": replace(_CODE, width=95),
+    **_all_of(_CODE, "status", "errno", "connection"),
     **_all_of(_TRACE, "trace", "slowest", "example", "kept", "holder"),
     # pictures
     **_all_of(Column(BAR + 20, more=_PICTURE), "time by family", "time by state"),
-    # a sentence; one that begins with "No" is orange
-    **_all_of(
-        _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}}), "sentence", "health"
-    ),
-    "last began": Column(330, "time:[The last one began] MMM D, HH:mm:ss"),
+    **_all_of(_SENTENCE, "sentence", "health"),
+    "last began": Column(270, "time:[The last one began] MMM D, HH:mm:ss"),
     **_all_of(_HIDDEN, "id", "fingerprint"),
 }
 
 
 def overrides(names: Sequence[str], special: Mapping[str, Column]) -> list[dict[str, Any]]:
     """The looks of these columns of one table; `special` has those that are not as usual."""
-    looks = {name: special.get(name) or COLUMNS[name] for name in names}
-    return [
-        {"matcher": {"id": "byName", "options": name}, "properties": look.properties()} for name, look in looks.items()
-    ]
+    looks = {name: (special.get(name) or COLUMNS[name]).properties(name) for name in names}
+    return [{"matcher": {"id": "byName", "options": name}, "properties": look} for name, look in looks.items()]

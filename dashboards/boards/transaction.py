@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..columns import COLUMNS
 from ..frame import board, line
 from ..panels import rows, status, trace
 from ..variables import box
@@ -11,7 +14,7 @@ BOARD = board(
     "transaction",
     "Where the wall time of one request went. Without a trace id: the slowest of the time and kinds chosen.",
     line(2, status("transaction/status")),
-    line(4, rows("transaction/summary")),
+    line(4, rows("transaction/summary", other=replace(COLUMNS["other"], is_flexible=True))),
     line(5, rows("transaction/transactions")),
     line(9, rows("transaction/bill")),
     line(8, rows("transaction/targets")),

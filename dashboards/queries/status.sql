@@ -1,7 +1,7 @@
 -- Status
 -- What is shown, or why there is nothing, and what to do.
 -- include window
-    , (SELECT sum(transactions) FROM transactions_1m WHERE minute >= from_at AND minute < to_at AND service != 'walltime.doctor') AS of_any_kind
+    , (SELECT sum(transactions) FROM transactions_1m WHERE minute >= toStartOfMinute(from_at) AND minute < to_at AND service != 'walltime.doctor') AS of_any_kind
     , (SELECT max(minute) FROM transactions_1m WHERE service != 'walltime.doctor') AS last_minute
 SELECT
     assumeNotNull(multiIf(
@@ -15,8 +15,7 @@ SELECT
         'No transaction of what is chosen above. There are others in this time: choose All, or remove the annotation.',
         last_minute > toDateTime(0),
         'No transaction in this time. Choose a longer one.',
-        'No transaction is stored yet. Send the first: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app. '
-            || 'If this line stays: walltime doctor'
+        'No transaction is stored yet. Send some: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app; test: walltime doctor'
     )) AS "sentence",
     multiIf(
         number > 0, toNullable((SELECT max(started_at) FROM kinds_each WHERE started_at >= toDateTime64(last_shown, 9, 'UTC') AND started_at < to_at

@@ -18,7 +18,7 @@ import httpx
 
 from tests.bench.process_usage import usage
 from tests.bench.visible import ask
-from tests.dashboards.grafana import Range, dashboards, expand, panels, variables
+from tests.dashboards.grafana import Range, dashboards, expand, panels
 from tests.servers import Collector
 
 PANEL_MS: Final = 1_000.0
@@ -30,6 +30,7 @@ REFRESH_S: Final = 30.0
 AT_ONCE: Final = 6
 """Connections of a browser to one server over HTTP/1.1."""
 WIDTH_PX: Final = 1_600
+MOST_CHARS: Final = 160
 _TOKEN: Final = "bench"
 _STEPS_S: Final = (
     (1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120), (450, 300), (750, 600),
@@ -48,6 +49,7 @@ class PanelTook:
     alone_ms: float
     cpu_ms: float
     rows: int
+    error: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class BoardTook:
     """Of the second time."""
     slowest_s: float
     """The panel that took longest beside the others, the first time."""
+    errors: int
+    """Answers that were errors, of both times."""
     panels: Sequence[PanelTook]
 
 
@@ -72,6 +76,7 @@ class Viewed:
 
     viewers: int
     queries: int
+    errors: int
     seconds: float
     cpu_ms: float
     share: float
@@ -92,14 +97,15 @@ class Plugin:
         # without TLS there is nothing to verify; reading the authorities takes 37 ms
         self.client = httpx.Client(base_url=url, auth=("grafana", _TOKEN), verify=False, timeout=120, limits=limits)  # noqa: S501
 
-    def ask(self, sql: str, interval_s: int, chosen: Mapping[str, Any], later_s: int = 0) -> int:
-        """Send one query; the number of rows of the answer."""
+    def ask(self, sql: str, interval_s: int, chosen: Mapping[str, Any], later_s: int = 0) -> tuple[int, str]:
+        """Send one query; how many rows the answer has, and the beginning of the error if it is one."""
         end_s = self.end_s + later_s
         statement = expand(sql, "4", Range(end_s - int(self.length_s), end_s, interval_s), chosen)
         params = {"default_format": "Native", "database": "walltime"}
         response = self.client.post("/", params=params, content=statement)
-        assert response.status_code == 200, f"{response.text}\n{statement}"
-        return int(json.loads(response.headers["X-ClickHouse-Summary"])["result_rows"])
+        if response.status_code != 200:
+            return 0, response.text[:MOST_CHARS]
+        return int(json.loads(response.headers["X-ClickHouse-Summary"])["result_rows"]), ""
 
     def interval_s(self, panel: Mapping[str, Any]) -> int:
         """What Grafana makes of the panel's width in the time shown."""
@@ -130,22 +136,32 @@ def measure(folder: Path, length_s: float, only: str = "") -> list[BoardTook]:
 
 
 def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) -> BoardTook:
-    chosen = variables(board)
+    chosen = _chosen(board)
     with started(folder, length_s) as plugin:
-        times_s, longest_s = [], []
+        loads = []
         for _ in range(2):
             cpu_s, started_s = plugin.cpu_s(), time.perf_counter()
-            queries = _load(plugin, board, chosen, longest_s)
-            times_s.append(time.perf_counter() - started_s)
-        used_s = plugin.cpu_s() - cpu_s
-        first_longest_s = max(longest_s[: len(longest_s) // 2])
+            asked = _load(plugin, board, chosen)
+            loads.append((time.perf_counter() - started_s, plugin.cpu_s() - cpu_s, asked))
     with started(folder, length_s) as plugin:
-        took = [_alone(plugin, panel, chosen) for panel in _asking(board)]
-    return BoardTook(uid, length_s / 3_600, queries, times_s[0], times_s[1], used_s, first_longest_s, took)
+        took = [_alone(plugin, panel, chosen) for panel in panels(board) if panel.get("targets")]
+    (first_s, _, first), (again_s, cpu_s, again) = loads
+    return BoardTook(
+        uid,
+        length_s / 3_600,
+        queries=len(first),
+        first_s=first_s,
+        again_s=again_s,
+        cpu_s=cpu_s,
+        slowest_s=max(each_s for each_s, _ in first),
+        errors=sum(bool(error) for _, error in (*first, *again)),
+        panels=took,
+    )
 
 
-def _asking(board: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [panel for panel in panels(board) if panel.get("targets")]
+def _chosen(board: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with which its variables start."""
+    return {each["name"]: each["current"]["value"] for each in board["templating"]["list"] if each["type"] != "datasource"}
 
 
 def _shown(board: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -153,43 +169,42 @@ def _shown(board: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [panel for panel in board["panels"] if panel.get("targets")]
 
 
-def _load(plugin: Plugin, board: Mapping[str, Any], chosen: Mapping[str, Any], longest_s: list[float]) -> int:
-    """Ask for all that a board shows at first; how many queries it was."""
+def _load(plugin: Plugin, board: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """Ask for all that a board shows at first; how many seconds each query took, and its error."""
 
-    def timed(sql: str, interval_s: int) -> None:
+    def timed(sql: str, interval_s: int) -> tuple[float, str]:
         started_s = time.perf_counter()
-        plugin.ask(sql, interval_s, chosen)
-        longest_s.append(time.perf_counter() - started_s)
+        _, error = plugin.ask(sql, interval_s, chosen)
+        return time.perf_counter() - started_s, error
 
-    asked = [each["query"] for each in board["templating"]["list"] if each["type"] == "query"]
-    for sql in asked:
-        plugin.ask(sql, 60, chosen)
-    targets = [
-        (target["rawSql"], plugin.interval_s(panel)) for panel in _shown(board) for target in panel["targets"]
-    ]
-    targets += [(layer["target"]["rawSql"], 60) for layer in board["annotations"]["list"] if "rawSql" in layer["target"]]
+    took = [timed(each["query"], 60) for each in board["templating"]["list"] if each["type"] == "query"]
+    layers = [each["target"]["rawSql"] for each in board["annotations"]["list"] if "rawSql" in each.get("target", {})]
     with ThreadPoolExecutor(AT_ONCE) as browser:
-        for done in [browser.submit(timed, *target) for target in targets]:
-            done.result()
-    return len(asked) + len(targets)
+        running = [browser.submit(timed, *each) for each in (*_asked(plugin, board), *((sql, 60) for sql in layers))]
+        return took + [each.result() for each in running]
+
+
+def _asked(plugin: Plugin, board: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The queries of the panels that Grafana draws at first, and how far apart their points are."""
+    return [(each["rawSql"], plugin.interval_s(panel)) for panel in _shown(board) for each in panel["targets"]]
 
 
 def _alone(plugin: Plugin, panel: Mapping[str, Any], chosen: Mapping[str, Any]) -> PanelTook:
-    interval_s, rows = plugin.interval_s(panel), 0
+    interval_s = plugin.interval_s(panel)
     cpu_s, started_s = plugin.cpu_s(), time.perf_counter()
-    for target in panel["targets"]:
-        rows += plugin.ask(target["rawSql"], interval_s, chosen)
+    answers = [plugin.ask(target["rawSql"], interval_s, chosen) for target in panel["targets"]]
     alone_ms, cpu_ms = (time.perf_counter() - started_s) * 1000, (plugin.cpu_s() - cpu_s) * 1000
-    return PanelTook(panel["title"] or panel["type"], interval_s, alone_ms, cpu_ms, rows)
+    rows, error = sum(rows for rows, _ in answers), next((error for _, error in answers if error), "")
+    return PanelTook(panel["title"] or panel["type"], interval_s, alone_ms, cpu_ms, rows, error)
 
 
 def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) -> Viewed:
     """Ten viewers, each with the next board, who refresh every 30 s; each at another second."""
     boards = [board for uid, board in dashboards().items() if only in uid]
-    counted: list[int] = []
+    errors: list[str] = []
     with started(folder, length_s) as plugin:
         for board in boards:  # first views are measured elsewhere
-            _load(plugin, board, variables(board), [])
+            _load(plugin, board, _chosen(board))
         before_s = plugin.cpu_s()
         time.sleep(seconds / 4)
         idle_share = (plugin.cpu_s() - before_s) / (seconds / 4)
@@ -203,9 +218,9 @@ def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) 
                 time.sleep(max(next_s - time.monotonic(), 0))
                 with ThreadPoolExecutor(AT_ONCE) as browser:
                     later_s = int(time.monotonic() - began_s)
-                    targets = [(t["rawSql"], plugin.interval_s(p)) for p in _shown(board) for t in p["targets"]]
-                    chosen = variables(board)
-                    counted.extend(browser.map(lambda each: plugin.ask(*each, chosen, later_s) * 0 + 1, targets))
+                    chosen = _chosen(board)
+                    answers = browser.map(lambda each: plugin.ask(*each, chosen, later_s), _asked(plugin, board))
+                    errors.extend(error for _, error in answers)
 
         people = [
             threading.Thread(target=viewer, args=(number, board))
@@ -217,4 +232,4 @@ def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) 
             each.join()
         took_s = max(time.monotonic() - began_s, seconds)
         used_s = plugin.cpu_s() - before_s - idle_share * took_s
-    return Viewed(VIEWERS, len(counted), took_s, used_s * 1000 / len(counted), used_s / took_s)
+    return Viewed(VIEWERS, len(errors), len([*filter(None, errors)]), took_s, used_s * 1000 / len(errors), used_s / took_s)

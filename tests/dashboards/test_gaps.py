@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,10 +12,6 @@ import pytest
 from tests.by_day import by_day
 from tests.dashboards.conftest import Answer, Grafana
 from tests.dashboards.grafana import every_panel
-
-LAST_QUIET_S = 3
-"""Of the shop's pauses (conftest.QUIET_S); points are as wide where a point has 30 transactions."""
-PER_SECOND = {"reqps", "ops", "short"}
 
 
 def seconds(time: str) -> int:
@@ -36,7 +33,7 @@ def numbers(answer: Answer, row: dict[str, Any]) -> list[float | None]:
 def test_a_quiet_time_is_a_gap_in_means_and_zero_in_rates(grafana: Grafana, panel: dict[str, Any]) -> None:
     answer = grafana.ask(panel["targets"][0]["rawSql"])
     times = sorted({seconds(time) for time in answer.column("time")})
-    wide_s = min(after - before for before, after in zip(times, times[1:], strict=False))
+    wide_s = min(after - before for before, after in itertools.pairwise(times))
     assert times == list(range(times[0], times[-1] + 1, wide_s)), "rows for every point"
     quiet = quiet_points(grafana, wide_s) & set(times)
     assert quiet

@@ -15,9 +15,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from dashboards.inter import text_px
 from tests.dashboards.conftest import Answer, Grafana
 from tests.dashboards.grafana import dashboards, panels
-from tests.dashboards.screen import CELL_PADDING_PX, text_px
+from tests.dashboards.screen import CELL_PADDING_PX
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 

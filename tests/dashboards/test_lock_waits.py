@@ -13,8 +13,9 @@ from shop.services import fast_folder
 from walltime_collector.query.transaction.slow_log_join import join_statements
 from walltime_collector.query.transaction.wording import server_times
 
+from dashboards.source import sql
 from tests.dashboards.conftest import Grafana
-from tests.dashboards.grafana import Range, dashboards, panels
+from tests.dashboards.grafana import Range
 from tests.servers import Collector, eventually
 
 MS = 1_000_000
@@ -101,13 +102,8 @@ def log() -> Iterator[Grafana]:
         shutil.rmtree(folder)
 
 
-def panel(uid: str, title: str) -> str:
-    (found,) = (each for each in panels(dashboards()[uid]) if each["title"] == title)
-    return str(found["targets"][0]["rawSql"])
-
-
-OF_REQUEST = panel("walltime-transaction", "What the database's log says of it")
-DIGEST = panel("walltime-servers", "Statements, as MySQL's slow log tells it")
+OF_REQUEST = sql("transaction/slow_queries")
+DIGEST = sql("servers/slow_log_digest")
 
 
 def by_statement(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -115,7 +111,7 @@ def by_statement(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def both(log: Grafana) -> list[dict[str, dict[str, Any]]]:
-    return [by_statement(log.ask(sql, "3.3", {"trace_id": TRACE_ID}).by_name()) for sql in (OF_REQUEST, DIGEST)]
+    return [by_statement(log.ask(query, "3.3", {"trace_id": TRACE_ID}).by_name()) for query in (OF_REQUEST, DIGEST)]
 
 
 def test_a_wait_for_a_row_lock_that_mariadb_does_not_report_is_inferred(log: Grafana) -> None:

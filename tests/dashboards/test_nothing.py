@@ -11,24 +11,20 @@ from typing import Any
 import pytest
 from shop.services import fast_folder
 
+from dashboards.colours import WARNING
 from tests.by_day import by_day
 from tests.dashboards.conftest import BUYER_TRACE_ID, Grafana
-from tests.dashboards.grafana import Range, dashboards, panels
+from tests.dashboards.grafana import Range, dashboards, every_panel, looks, panels, questions, variables
 from tests.servers import Collector
 
-PANELS = [
-    pytest.param(panel, id=f"{uid.removeprefix('walltime-')}: {panel['title'] or panel['type']}")
-    for uid, board in dashboards().items()
-    for panel in panels(board)
-]
 STATUS = {uid: panels(board)[0] for uid, board in dashboards().items()}
 NOWHERE: dict[str, Any] = {"kind": ["GET /nowhere"]}
 UNKNOWN_ID = "d" * 32
 
 
 def says(grafana: Grafana, uid: str, **chosen: Any) -> str:
-    (line,) = grafana.ask(STATUS[uid]["targets"][0]["rawSql"], "3.3", chosen).column("status")
-    assert line == grafana.ask(STATUS[uid]["targets"][0]["rawSql"], "4", chosen).column("status")[0]
+    (line,) = grafana.ask(STATUS[uid]["targets"][0]["rawSql"], "3.3", chosen).column("sentence")
+    assert line == grafana.ask(STATUS[uid]["targets"][0]["rawSql"], "4", chosen).column("sentence")[0]
     return str(line)
 
 
@@ -50,15 +46,16 @@ def empty() -> Iterator[Grafana]:
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("panel", by_day(PANELS, 3))
-def test_an_empty_database_draws_nothing_that_is_not_a_number(empty: Grafana, panel: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("uid", "board"), by_day(dashboards().items(), 2))
+def test_an_empty_database_draws_nothing_that_is_not_a_number(empty: Grafana, uid: str, board: dict[str, Any]) -> None:
     assert odd_numbers(empty, "SELECT 0 / 0") == {"nan"}
-    assert odd_numbers(empty, panel["targets"][0]["rawSql"]) == set()
+    for name, question in questions(board).items():
+        assert odd_numbers(empty, question) == set(), name
 
 
-@pytest.mark.parametrize("panel", by_day(PANELS[::3], 3))
+@pytest.mark.parametrize("panel", by_day(every_panel()[::2], 3))
 def test_nor_does_a_choice_without_transactions(grafana: Grafana, panel: dict[str, Any]) -> None:
-    choices: list[dict[str, Any]] = [{}, NOWHERE, {"trace_id": UNKNOWN_ID}]
+    choices: list[dict[str, Any]] = [NOWHERE, {"trace_id": UNKNOWN_ID}]
     for chosen in choices:
         assert odd_numbers(grafana, panel["targets"][0]["rawSql"], **chosen) == set()
     long_ago = replace(grafana, shown=Range(1_700_000_000, 1_700_003_600, interval_s=10))
@@ -73,21 +70,27 @@ def test_an_empty_database_says_how_to_send_the_first_transaction(empty: Grafana
     assert "walltime doctor" in line
 
 
-@pytest.mark.parametrize("uid", ["walltime-response-time", "walltime-servers"])
+OF_KINDS = [uid for uid, board in dashboards().items() if "trace_id" not in variables(board)]
+
+
+@pytest.mark.parametrize("uid", by_day(OF_KINDS, 2))
 def test_what_is_shown_is_counted_and_a_time_or_a_choice_without_transactions_says_so(
     grafana: Grafana, uid: str
 ) -> None:
     ((transactions, services, kinds),) = grafana.ask_raw(
         "SELECT count(), uniqExact(service), uniqExact(service, name) FROM transactions"
     ).rows
-    assert says(grafana, uid).startswith(
-        f"{transactions} transactions of {services} services, {kinds} kinds; the last "
-    )
-    nowhere = says(grafana, uid, **NOWHERE)
-    assert nowhere.startswith("No transaction of the services and kinds chosen.")
-    assert f"there are {transactions} in the time shown" in nowhere
+    assert says(grafana, uid) == f"{transactions:,} transactions of {services} services and {kinds} kinds"
+    assert says(grafana, uid, **NOWHERE).startswith("No transaction of what is chosen above. There are others")
     earlier = replace(grafana, shown=Range(1_700_000_000, 1_700_003_600, interval_s=10))
-    assert re.match(r"No transaction in the time shown\. The last one began at 20\d\d-", says(earlier, uid))
+    assert says(earlier, uid) == "No transaction in this time. Choose a longer one."
+
+
+def test_the_last_transaction_is_a_time_that_grafana_writes_in_the_zone_of_the_viewer(grafana: Grafana) -> None:
+    status = STATUS["walltime-start"]
+    ((last,),) = grafana.ask_raw("SELECT max(started_at) FROM transactions").rows
+    assert grafana.ask(status["targets"][0]["rawSql"]).column("last began") == [last]
+    assert looks(status)["last began"]["unit"].startswith("time:")
 
 
 def test_the_transaction_dashboard_says_which_request_it_shows_or_why_none(grafana: Grafana) -> None:
@@ -101,20 +104,19 @@ def test_the_transaction_dashboard_says_which_request_it_shows_or_why_none(grafa
 
 
 @pytest.mark.parametrize("uid", STATUS)
-def test_what_is_missing_looks_different_in_old_and_new_grafanas(uid: str) -> None:
-    (rule,) = STATUS[uid]["fieldConfig"]["overrides"]
-    properties = {each["id"]: each["value"] for each in rule["properties"]}
-    assert properties["custom.displayMode"] == properties["custom.cellOptions"]["type"] == "color-text"
+def test_what_is_missing_looks_different(uid: str) -> None:
+    properties = looks(STATUS[uid])["sentence"]
+    assert properties["custom.cellOptions"]["type"] == "color-text"
     (mapping,) = properties["mappings"]
     pattern = re.fullmatch("/(.*)/", mapping["options"]["pattern"])
     assert mapping["type"] == "regex"
-    assert mapping["options"]["result"]["color"] == "orange"
+    assert mapping["options"]["result"]["color"] == WARNING
     assert pattern is not None
     assert re.match(pattern[1], "No transaction is stored yet.")
     assert not re.match(pattern[1], "Request 7d5a")
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@pytest.mark.parametrize("panel", every_panel())
 def test_no_text_for_missing_values_fills_the_empty_cells_of_tables(panel: dict[str, Any]) -> None:
     if panel["type"] in ("table", "timeseries"):
         assert "noValue" not in panel["fieldConfig"]["defaults"]

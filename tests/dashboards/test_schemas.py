@@ -51,7 +51,9 @@ def wrong(said: Any) -> list[str]:
         where = f"{each['board']}, {each['panel'] or 'the board'}: {path}"
         if each["problem"] == "unknown":
             unknown_to[where].add(each["grafana"])
-        elif not (each["grafana"] == "grafana-9.5" and each["problem"] == "missing"):  # it lists what it computes itself
+        elif not (
+            each["grafana"] == "grafana-9.5" and each["problem"] == "missing"
+        ):  # it lists what it computes itself
             lines.add(f"{each['grafana']}: {where}: {each['problem']}")
     for where, grafanas in unknown_to.items():
         if NEWEST in grafanas and where.rpartition(".")[2] not in UNKNOWN:

@@ -30,8 +30,7 @@ SELECT
             if(is_filesort_on_disk, 'sort on disk', if(is_filesort, 'sort', ''))]),
         ', ') AS "how",
     if(errno = 0, NULL, errno) AS "errno",
-    server AS "server",
-    connection_id AS "connection"
+    server AS "server"
 FROM slow_queries
 WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
 ORDER BY started_at

@@ -20,9 +20,7 @@ SELECT
     queue_ns AS "queue",
     if(is_error, if(error_type = '', 'failed', error_type), '') AS "error",
     if(http_status = 0, NULL, http_status) AS "status",
-    user AS "user",
     host AS "host",
-    version AS "version",
     kept AS "calls kept",
     lower(hex(trace_id)) AS "trace"
 FROM transactions

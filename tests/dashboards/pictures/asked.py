@@ -24,15 +24,18 @@ class Opened:
     annotations: list[dict[str, Any]]
 
 
-def opened(grafana: Grafana, board: dict[str, Any], intervals: Mapping[str, float], chosen: Values, plugin: Plugin) -> Opened:
+def opened(
+    grafana: Grafana, board: dict[str, Any], intervals: Mapping[str, float], chosen: Mapping[str, str], plugin: Plugin
+) -> Opened:
     """
     Ask all queries of the board.
 
     Args:
         intervals: Panel → seconds between its points, which Grafana computes from its width.
-        chosen: Values of variables other than those the board starts with.
+        chosen: Other values of variables than the board starts with; several have commas between them.
     """
-    values: Values = {**variables(board), **chosen}
+    start = variables(board)
+    values: Values = {**start, **{name: _value(start[name], text) for name, text in chosen.items() if name in start}}
 
     def ask(target: Mapping[str, Any], interval_s: float) -> dict[str, Any]:
         shown = replace(grafana.shown, interval_s=max(int(interval_s), 1))
@@ -43,7 +46,9 @@ def opened(grafana: Grafana, board: dict[str, Any], intervals: Mapping[str, floa
             return {"error": f"{type(error).__name__}: {error}"}
 
     results = {
-        panel["id"]: [ask(target, intervals[str(panel["id"])]) for target in panel.get("targets", []) if not target.get("hide")]
+        panel["id"]: [
+            ask(target, intervals[str(panel["id"])]) for target in panel.get("targets", []) if not target.get("hide")
+        ]
         for panel in panels(board)
     }
     marks = [
@@ -53,6 +58,10 @@ def opened(grafana: Grafana, board: dict[str, Any], intervals: Mapping[str, floa
         for mark in _marks(each, grafana.ask_raw(expand(each["target"]["rawSql"], plugin, grafana.shown, values)))
     ]
     return Opened(board, values, results, marks)
+
+
+def _value(start: str | Sequence[str], text: str) -> str | list[str]:
+    return text if isinstance(start, str) else text.split(",")
 
 
 def _marks(annotation: Mapping[str, Any], answer: Answer) -> list[dict[str, Any]]:

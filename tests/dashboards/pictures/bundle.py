@@ -17,6 +17,7 @@ _OPTIONS = (
     *("--bundle", "--minify", "--keep-names", "--log-level=error", "--loader:.js=jsx", "--loader:.ttf=empty"),
     '--define:process.env.NODE_ENV="production"',
     f"--alias:monaco-editor={WEB / 'nothing.js'}",  # the editor of queries: three quarters of the whole
+    f"--alias:react-custom-scrollbars-2={WEB / 'scrollbars.js'}",
 )
 
 
@@ -37,7 +38,8 @@ def bundled() -> Path:
     if not (folder / "index.html").exists():
         folder.mkdir(parents=True, exist_ok=True)
         esbuild = str(packages / ".bin" / "esbuild")
-        command = [esbuild, str(WEB / "board.jsx"), f"--outfile={folder / 'board.js'}", *_OPTIONS]
+        packed = f"--alias:scrollbars-as-packed={packages / 'react-custom-scrollbars-2' / 'lib' / 'index.js'}"
+        command = [esbuild, str(WEB / "board.jsx"), f"--outfile={folder / 'board.js'}", *_OPTIONS, packed]
         run(command, folder, NODE_PATH=str(packages))
         shutil.copy(WEB / "index.html", folder)
     return folder

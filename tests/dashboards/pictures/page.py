@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import Plugin
-from tests.dashboards.pictures.asked import Values, opened
+from tests.dashboards.pictures.asked import opened
 from tests.dashboards.pictures.bundle import FONTS, bundled, modules
 
 Theme = Literal["light", "dark"]
@@ -34,7 +34,7 @@ class Drawing:
     faults: list[str] = field(default_factory=list)
     """Of scripts, in the board being drawn."""
 
-    def draw(self, board: dict[str, Any], theme: Theme, width: int, chosen: Values) -> None:
+    def draw(self, board: dict[str, Any], theme: Theme, width: int, chosen: Mapping[str, str]) -> None:
         """Ask what the board asks and show it in the page, which is then as long as the board."""
         self.faults.clear()
         shown = self.grafana.shown
@@ -44,7 +44,7 @@ class Drawing:
         given = {**vars(answers), "width": width, "mode": theme, "time": time, "oldTable": self.is_old_table}
         self.page.set_viewport_size({"width": width, "height": _HIGH_PX})
         self.page.evaluate("(given) => draw(given)", given)
-        self.page.wait_for_function("document.querySelectorAll('section').length > 0")
+        self.page.wait_for_function("document.querySelectorAll('[data-panel]').length > 0")
         high = self.page.evaluate("document.querySelector('.page').scrollHeight")
         self.page.set_viewport_size({"width": width, "height": high})
         self.page.wait_for_timeout(500)  # legends are measured, then plots are drawn again, and nothing says when

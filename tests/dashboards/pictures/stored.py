@@ -39,7 +39,7 @@ def stored(name: Name, seconds: int) -> Iterator[Grafana]:
     A collector with the data, and the time it was made in; a copy, so that several people can look at once.
 
     Args:
-        seconds: For how long the demo runs after its cache restarts, where it has to be made: three times as long in all.
+        seconds: How long the demo runs after its cache restarts, if it must be made: a third of the whole.
     """
     folder = fast_folder()
     try:

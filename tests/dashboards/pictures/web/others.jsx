@@ -1,4 +1,5 @@
 // Panels whose drawing is in Grafana's application and in no package: imitated here, roughly.
+import * as chromatic from "d3-scale-chromatic";
 import React, { useEffect, useRef } from "react";
 import { formattedValueToString, getValueFormat, getFieldDisplayName, getFieldSeriesColor, renderTextPanelMarkdown } from "@grafana/data";
 
@@ -8,12 +9,21 @@ export function Text({ panel, replace }) {
   return <div className="markdown-html" style={{ height: "100%", overflow: "auto" }} dangerouslySetInnerHTML={{ __html: html }} />;
 }
 
-const HUES = ["#fee0d2", "#fcbba1", "#fc9272", "#fb6a4a", "#ef3b2c", "#cb181d", "#a50f15", "#67000d"];
+// As Grafana's heat map: the scheme is turned round in the dark, and a power only counts with opacity.
+function palette({ mode, scheme = "Oranges", fill, exponent = 0.5, scale, steps = 64, reverse }, theme) {
+  const at = Array.from({ length: steps }, (_, i) => i / (steps - 1));
+  const { background } = theme.colors, color = theme.visualization.getColorByName(fill ?? "dark-orange");
+  const share = (each) => 100 * (scale === "exponential" ? each ** exponent : each);
+  const mixed = (each) => `color-mix(in srgb, ${color} ${share(each)}%, ${background.primary})`;
+  const found = mode === "opacity" ? at.map(mixed) : at.map(chromatic[`interpolate${scheme}`]);
+  return Boolean(reverse) !== (mode !== "opacity" && theme.isDark) ? found.reverse() : found;
+}
 
 // A frame of rows of buckets: time, then a field a bucket, lowest first.
 export function Heat({ panel, frames, width, height, theme, timeRange }) {
   const canvas = useRef(null);
   useEffect(() => {
+    const { color = {}, filterValues = {}, yAxis = {}, legend = {} } = panel.options;
     const frame = frames[0];
     const time = frame?.fields.find(({ type }) => type === "time");
     const buckets = frame?.fields.filter(({ type }) => type === "number") ?? [];
@@ -21,20 +31,20 @@ export function Heat({ panel, frames, width, height, theme, timeRange }) {
     const ctx = canvas.current.getContext("2d");
     ctx.scale(devicePixelRatio, devicePixelRatio);
     ctx.font = "12px Inter";
-    ctx.fillStyle = theme.colors.text.primary;
-    const left = 70, low = height - 22, from = timeRange.from.valueOf(), to = timeRange.to.valueOf();
+    const left = 70, low = height - 22 - (legend.show ? 32 : 0), from = timeRange.from.valueOf(), to = timeRange.to.valueOf();
     const x = (at) => left + ((at - from) / (to - from)) * (width - left);
     const step = Math.min(...time.values.slice(1).map((each, i) => each - time.values[i] || Infinity), to - from);
-    const most = Math.max(...buckets.flatMap(({ values }) => values.map((each) => each ?? 0)), 1);
-    const rowPx = low / buckets.length;
-    const format = getValueFormat(panel.options.yAxis?.unit ?? buckets[0].config.unit ?? "short");
-    const hues = theme.isDark ? HUES : [...HUES];
+    const shown = (count) => count != null && !(count <= (filterValues.le ?? 1e-9));
+    const counts = buckets.flatMap(({ values }) => values.filter(shown));
+    const least = color.min ?? Math.min(...counts), most = color.max ?? Math.max(...counts);
+    const hues = palette(color, theme), rowPx = low / buckets.length;
+    const hue = (count) => hues[Math.max(Math.min(Math.floor((hues.length * (count - least)) / (most - least || 1)), hues.length - 1), 0)];
+    const format = getValueFormat(yAxis.unit ?? buckets[0].config.unit ?? "short");
     buckets.forEach((bucket, row) => {
       const top = low - (row + 1) * rowPx;
       time.values.forEach((at, column) => {
-        const count = bucket.values[column];
-        if (!count) return;
-        ctx.fillStyle = hues[Math.min(hues.length - 1, Math.floor(Math.sqrt(count / most) * hues.length))];
+        if (!shown(bucket.values[column])) return;
+        ctx.fillStyle = hue(bucket.values[column]);
         ctx.fillRect(x(at) + 0.5, top + 0.5, Math.max(x(at + step) - x(at) - 1, 1), Math.max(rowPx - 1, 1));
       });
       if (row % Math.ceil(14 / rowPx) === 0) {
@@ -44,11 +54,19 @@ export function Heat({ panel, frames, width, height, theme, timeRange }) {
         ctx.fillText(Number.isFinite(number) ? formattedValueToString(format(number)) : name, left - 6, top + rowPx);
       }
     });
+    ctx.fillStyle = theme.colors.text.primary;
     ctx.textAlign = "center";
     for (let tick = 1; tick < 6; tick++) {
       const at = new Date(from + ((to - from) * tick) / 6);
-      ctx.fillText(at.toTimeString().slice(0, 8), x(at.valueOf()), height - 4);
+      ctx.fillText(at.toTimeString().slice(0, 8), x(at.valueOf()), low + 18);
     }
+    if (!legend.show) return;
+    hues.forEach((each, i) => {
+      ctx.fillStyle = each;
+      ctx.fillRect(left + (i * 200) / hues.length, height - 28, 200 / hues.length + 1, 10);
+    });
+    ctx.fillStyle = theme.colors.text.primary;
+    for (const [at, count] of [[left, least], [left + 200, most]]) ctx.fillText(String(count), at, height - 4);
   }, []);
   if (!frames[0]?.length) return <div className="no-data">No data</div>;
   return <canvas ref={canvas} width={width * devicePixelRatio} height={height * devicePixelRatio} style={{ width, height }} />;

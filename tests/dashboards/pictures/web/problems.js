@@ -1,12 +1,19 @@
 // What a person would see to be wrong in the drawn board, one line each.
 const SLACK_PX = 1;
+const SHORT = /^[\d.,]+ ?[a-zµ%]*$|^[0-9a-f]{8}$|^[A-Z]?[a-z]{0,8}$/; // numbers, ids and single words; statements may be cut
 const texts = (root) => [...root.querySelectorAll("*")].filter((each) =>
   [...each.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim()));
+
+// Its letters, measured; what hides them is the first box around them that hides anything.
 const isCut = (each) => {
-  for (let at = each; at && !at.matches("section"); at = at.parentElement) {
-    const { overflowX } = getComputedStyle(at);
-    if (overflowX !== "visible" && at.scrollWidth > at.clientWidth + SLACK_PX && at.clientWidth) return true;
-    if (at.matches("[role=columnheader], td, th, h2")) return at.scrollWidth > at.clientWidth + SLACK_PX && at.clientWidth > 0;
+  const range = document.createRange();
+  range.selectNodeContents(each);
+  const letters = range.getBoundingClientRect();
+  for (let at = each; at && !at.matches("[data-panel]"); at = at.parentElement) {
+    if (getComputedStyle(at).overflowX === "visible" && !at.matches("[role=columnheader], td, th, h2")) continue;
+    const box = at.getBoundingClientRect(), { textOverflow, paddingRight } = getComputedStyle(at);
+    const right = box.right - (textOverflow === "ellipsis" ? parseFloat(paddingRight) : 0);
+    if (letters.right > right + SLACK_PX || letters.left < box.left - SLACK_PX) return true;
   }
   return false;
 };
@@ -14,7 +21,7 @@ const isCut = (each) => {
 export function problems({ isEmptyAllowed = false } = {}) {
   const found = [];
   const page = document.querySelector(".page").getBoundingClientRect();
-  for (const section of document.querySelectorAll("section")) {
+  for (const section of document.querySelectorAll("[data-panel]")) {
     const name = section.querySelector("h2")?.textContent || `panel ${section.dataset.panel}`;
     const say = (what) => found.push(`${name}: ${what}`);
     const box = section.getBoundingClientRect();
@@ -23,8 +30,11 @@ export function problems({ isEmptyAllowed = false } = {}) {
     if (!isEmptyAllowed && section.querySelector(".no-data")) say("No data");
     for (const each of section.querySelectorAll("h2")) if (isCut(each)) say("its title is cut");
     for (const header of section.querySelectorAll("[role=columnheader]")) {
-      if (texts(header).some(isCut)) say(`the heading “${header.textContent}” is cut`);
+      if (header.getBoundingClientRect().height && texts(header).some(isCut)) say(`the heading “${header.textContent}” is cut`);
     }
+    const cells = [...section.querySelectorAll("[role=gridcell], [role=cell]")];
+    const cut = cells.filter((cell) => SHORT.test(cell.textContent) && texts(cell).some(isCut)).map((cell) => cell.textContent);
+    if (cut.length) say(`${cut.length} cells are cut: ${cut.slice(0, 3).join(", ")}`);
     for (const grid of section.querySelectorAll("[role=grid], [role=table]")) {
       for (const each of [grid, ...grid.querySelectorAll("div")]) {
         const { overflowX } = getComputedStyle(each);
@@ -33,16 +43,9 @@ export function problems({ isEmptyAllowed = false } = {}) {
         }
       }
     }
-    for (const legend of section.querySelectorAll("tbody, ul")) {
-      const frame = legend.closest("[class*=scrollbar], [data-overlayscrollbars], [class*=ScrollContainer]") ?? legend.parentElement;
-      if (!section.querySelector(".uplot")) continue;
-      const inside = legend.getBoundingClientRect(), outside = frame.getBoundingClientRect();
-      if (inside.right > outside.right + SLACK_PX) say("its legend is cut at the right");
-    }
     if (section.querySelector(".uplot")) {
-      for (const each of texts(section).filter((text) => text.closest("tbody, ul, thead"))) {
-        if (isCut(each)) say(`the legend’s “${each.textContent}” is cut`);
-      }
+      const hidden = texts(section).filter((each) => each.closest("tbody, ul, thead") && isCut(each)).map((each) => each.textContent);
+      if (hidden.length) say(`${hidden.length} texts of its legend are cut: ${hidden.slice(0, 3).join(", ")}`);
       for (const each of section.querySelectorAll("*")) {
         const { overflowX, overflowY } = getComputedStyle(each);
         if (["auto", "scroll"].includes(overflowX) && each.scrollWidth > each.clientWidth + SLACK_PX) say("its legend scrolls sideways");

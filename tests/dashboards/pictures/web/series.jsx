@@ -51,7 +51,7 @@ function Marks({ config, annotations }) {
       }
       ctx.restore();
     });
-  }, []);
+  }, [config]);
   return null;
 }
 

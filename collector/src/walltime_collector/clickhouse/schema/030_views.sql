@@ -19,18 +19,13 @@ SELECT
     minute, service, name AS kind, version,
     transactions, errors, status_4xx, status_5xx, duration_ns, max_ns, percentiles_ns,
     mysql_connect_time_ns + mysql_query_time_ns + mysql_fetch_time_ns + mysql_commit_time_ns
-        + arraySum((component, ns) -> if(startsWith(component, 'mysql.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS mysql_ns,
+        + arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'mysql.%'))) AS mysql_ns,
     memcache_connect_time_ns + memcache_get_time_ns + memcache_set_time_ns + memcache_delete_time_ns + memcache_incr_time_ns
-        + arraySum((component, ns) -> if(startsWith(component, 'memcache.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS memcache_ns,
-    arraySum((component, ns) -> if(startsWith(component, 'redis.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS redis_ns,
+        + arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'memcache.%'))) AS memcache_ns,
+    arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'redis.%'))) AS redis_ns,
     http_connect_time_ns + http_request_time_ns
-        + arraySum((component, ns) -> if(startsWith(component, 'http.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS http_ns,
-    arraySum((component, ns) -> if(startsWith(component, 'python.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS python_ns,
+        + arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'http.%'))) AS http_ns,
+    arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'python.%'))) AS python_ns,
     arraySum((component, ns) -> if({family} = 'framework', ns, 0), mapKeys(custom_time_ns),
         mapValues(custom_time_ns)) AS framework_ns,
     arraySum((component, ns) -> if({family} = 'application', ns, 0), mapKeys(custom_time_ns),
@@ -39,10 +34,8 @@ SELECT
     other_ns,
     cpu_ns, cpu_known, cpu_wait_ns, cpu_wait_known, loop_wait_ns, loop_wait_known, queue_ns, queue_known,
     mysql_query_calls AS queries,
-    memcache_get_hits + arraySum((name, n) -> if(endsWith(name, '.hits'), n, 0), mapKeys(more_counters),
-        mapValues(more_counters)) AS cache_hits,
-    memcache_get_misses + arraySum((name, n) -> if(endsWith(name, '.misses'), n, 0), mapKeys(more_counters),
-        mapValues(more_counters)) AS cache_misses
+    memcache_get_hits + arraySum(mapValues(mapExtractKeyLike(more_counters, '%.hits'))) AS cache_hits,
+    memcache_get_misses + arraySum(mapValues(mapExtractKeyLike(more_counters, '%.misses'))) AS cache_misses
 FROM transactions_1m;
 
 CREATE OR REPLACE VIEW kinds_each{on_cluster} AS
@@ -53,18 +46,13 @@ SELECT
     toUInt64(intDiv(http_status, 100) = 4) AS status_4xx, toUInt64(intDiv(http_status, 100) = 5) AS status_5xx,
     duration_ns, duration_ns AS max_ns,
     mysql_connect_time_ns + mysql_query_time_ns + mysql_fetch_time_ns + mysql_commit_time_ns
-        + arraySum((component, ns) -> if(startsWith(component, 'mysql.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS mysql_ns,
+        + arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'mysql.%'))) AS mysql_ns,
     memcache_connect_time_ns + memcache_get_time_ns + memcache_set_time_ns + memcache_delete_time_ns + memcache_incr_time_ns
-        + arraySum((component, ns) -> if(startsWith(component, 'memcache.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS memcache_ns,
-    arraySum((component, ns) -> if(startsWith(component, 'redis.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS redis_ns,
+        + arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'memcache.%'))) AS memcache_ns,
+    arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'redis.%'))) AS redis_ns,
     http_connect_time_ns + http_request_time_ns
-        + arraySum((component, ns) -> if(startsWith(component, 'http.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS http_ns,
-    arraySum((component, ns) -> if(startsWith(component, 'python.'), ns, 0), mapKeys(custom_time_ns),
-        mapValues(custom_time_ns)) AS python_ns,
+        + arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'http.%'))) AS http_ns,
+    arraySum(mapValues(mapExtractKeyLike(custom_time_ns, 'python.%'))) AS python_ns,
     arraySum((component, ns) -> if({family} = 'framework', ns, 0), mapKeys(custom_time_ns),
         mapValues(custom_time_ns)) AS framework_ns,
     arraySum((component, ns) -> if({family} = 'application', ns, 0), mapKeys(custom_time_ns),
@@ -76,10 +64,8 @@ SELECT
     ifNull(t.loop_wait_ns, 0) AS loop_wait_ns, toUInt64(isNotNull(t.loop_wait_ns)) AS loop_wait_known,
     ifNull(t.queue_ns, 0) AS queue_ns, toUInt64(isNotNull(t.queue_ns)) AS queue_known,
     toUInt64(mysql_query_calls) AS queries,
-    memcache_get_hits + arraySum((name, n) -> if(endsWith(name, '.hits'), n, 0), mapKeys(more_counters),
-        mapValues(more_counters)) AS cache_hits,
-    memcache_get_misses + arraySum((name, n) -> if(endsWith(name, '.misses'), n, 0), mapKeys(more_counters),
-        mapValues(more_counters)) AS cache_misses
+    memcache_get_hits + arraySum(mapValues(mapExtractKeyLike(more_counters, '%.hits'))) AS cache_hits,
+    memcache_get_misses + arraySum(mapValues(mapExtractKeyLike(more_counters, '%.misses'))) AS cache_misses
 FROM transactions AS t;
 
 CREATE OR REPLACE VIEW components_by_minute{on_cluster} AS
@@ -201,3 +187,70 @@ FROM values(
     ('application', 7, '#2bb3c0', 'the application''s own'),
     ('view', 8, '#a1887f', 'view, middleware: in no component inside'),
     ('other', 9, '#6e7681', 'other: in no measured call'));
+
+ALTER TABLE kinds_by_minute{on_cluster}
+    MODIFY COMMENT 'A row is a minute of one kind and version, or a part of one. Add up rows: sum, max, quantilesTDigestMerge, GROUP BY.',
+    COMMENT COLUMN IF EXISTS minute 'its beginning, UTC',
+    COMMENT COLUMN IF EXISTS kind 'name of the transaction, as GET /search',
+    COMMENT COLUMN IF EXISTS version 'of the service; empty when it reports none, and in rows of earlier collectors',
+    COMMENT COLUMN IF EXISTS transactions 'how many',
+    COMMENT COLUMN IF EXISTS errors 'how many failed',
+    COMMENT COLUMN IF EXISTS duration_ns 'sum',
+    COMMENT COLUMN IF EXISTS max_ns 'the longest',
+    COMMENT COLUMN IF EXISTS percentiles_ns 'quantilesTDigestMerge(0.5, 0.95, 0.99)(percentiles_ns)',
+    COMMENT COLUMN IF EXISTS mysql_ns 'in the components of this family, as the next ones; view families explains them',
+    COMMENT COLUMN IF EXISTS application_ns 'in components that the application named itself',
+    COMMENT COLUMN IF EXISTS view_ns 'in view and middleware, and in no component inside',
+    COMMENT COLUMN IF EXISTS other_ns 'in no component',
+    COMMENT COLUMN IF EXISTS cpu_ns 'of the cpu_known transactions only; so are the next pairs',
+    COMMENT COLUMN IF EXISTS queries 'calls of mysql.query',
+    COMMENT COLUMN IF EXISTS cache_hits 'of memcached, Redis and other caches';
+
+ALTER TABLE kinds_each{on_cluster}
+    MODIFY COMMENT 'A row is a transaction, with the columns of kinds_by_minute and those that identify it.',
+    COMMENT COLUMN IF EXISTS started_at 'UTC; compare it with a DateTime64, as now64() - INTERVAL 1 HOUR, to read less',
+    COMMENT COLUMN IF EXISTS trace_id 'find one with trace_id = unhex(''…''), which has an index',
+    COMMENT COLUMN IF EXISTS trace 'the trace id as text',
+    COMMENT COLUMN IF EXISTS transactions '1',
+    COMMENT COLUMN IF EXISTS errors '1 if it failed',
+    COMMENT COLUMN IF EXISTS attributes 'annotations and others';
+
+ALTER TABLE components_by_minute{on_cluster}
+    MODIFY COMMENT 'A row is a minute of one component of one kind and version, or a part of one. Add up rows: sum, GROUP BY.',
+    COMMENT COLUMN IF EXISTS transactions 'of the kind, on the rows of other and 0 on the rest: a sum over components counts each once',
+    COMMENT COLUMN IF EXISTS component 'as mysql.query; other is time in no component',
+    COMMENT COLUMN IF EXISTS family 'see families',
+    COMMENT COLUMN IF EXISTS position 'of the family, for ORDER BY',
+    COMMENT COLUMN IF EXISTS time_ns 'without calls of other components inside';
+
+ALTER TABLE components_each{on_cluster}
+    MODIFY COMMENT 'A row is a component of one transaction.',
+    COMMENT COLUMN IF EXISTS transactions '1 on the row of other, 0 on the rest: a sum over components counts each once',
+    COMMENT COLUMN IF EXISTS component 'as mysql.query; other is time in no component',
+    COMMENT COLUMN IF EXISTS family 'see families',
+    COMMENT COLUMN IF EXISTS position 'of the family, for ORDER BY',
+    COMMENT COLUMN IF EXISTS time_ns 'without calls of other components inside',
+    COMMENT COLUMN IF EXISTS max_ns 'the longest call';
+
+ALTER TABLE servers_by_minute{on_cluster}
+    MODIFY COMMENT 'A row is a minute of one component on one server, for one kind, or a part of one. Add up rows: sum, GROUP BY.',
+    COMMENT COLUMN IF EXISTS server 'its address',
+    COMMENT COLUMN IF EXISTS transactions 'that called the component there';
+
+ALTER TABLE servers_each{on_cluster}
+    MODIFY COMMENT 'A row is a component on one server in one transaction.',
+    COMMENT COLUMN IF EXISTS server 'its address';
+
+ALTER TABLE statements_by_minute{on_cluster}
+    MODIFY COMMENT 'A row is a minute of one statement of one kind and version, or a part of one. Add up rows: sum, GROUP BY.',
+    COMMENT COLUMN IF EXISTS statement 'as the application wrote it, without values',
+    COMMENT COLUMN IF EXISTS transactions 'that sent it; more calls than transactions are repetitions',
+    COMMENT COLUMN IF EXISTS time_ns 'of the calls, on the client';
+
+ALTER TABLE statements_each{on_cluster}
+    MODIFY COMMENT 'A row is a statement of one transaction.',
+    COMMENT COLUMN IF EXISTS statement 'as the application wrote it, without values',
+    COMMENT COLUMN IF EXISTS time_ns 'of the calls, on the client';
+
+ALTER TABLE families{on_cluster}
+    MODIFY COMMENT 'The families of components: their order and their colours, in pages, commands and dashboards.'
