@@ -75,7 +75,7 @@ _BAD_COUNT = Column(68, "locale", 0, more=_coloured([(1, FAILED)]))
 _BAD_SHARE = Column(76, "percentunit", more=_coloured([(0.001, FAILED)]))
 """With three digits, so that 1 of 53,949 is not 0; red from 0.1 % on."""
 _CHANGE = Column(82, "percentunit", 0, more=_coloured([(0.25, WARNING), (1, FAILED)]))
-_MOMENT = Column(118, "time:MM-DD HH:mm:ss")
+_MOMENT = Column(122, "time:MM-DD HH:mm:ss")
 _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST_8]})
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}

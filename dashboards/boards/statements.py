@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..columns import COLUMNS
 from ..frame import board, line, section
 from ..links import to_statement, to_statement_page
@@ -21,7 +23,7 @@ BOARD = board(
     line(11, stacked("statements/load", unit="short", by="statement", legend_px=500)),
     line(8, lines("statements/both_ends", 12, by="end"), stacked("statements/states", 12, unit="short", by="state")),
     line(8, rows("statements/senders", 16), bars("statements/calls", 8)),
-    line(7, lines("statements/rows", 8, unit="none"), rows("statements/plans", 16, statement=STATEMENT)),
+    line(7, lines("statements/rows", 8, unit="none"), rows("statements/plans", 16, statement=replace(STATEMENT, width=150))),
     section("The slowest at the server", line(10, rows("statements/slowest")), is_open=False),
     own_variables=[several("statement", "Statement", sort=0)],
 )

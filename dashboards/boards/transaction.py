@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..columns import COLUMNS
+from ..columns import COLUMNS, Column
 from ..frame import board, line
 from ..panels import rows, status, trace
 from ..variables import box
@@ -20,7 +20,16 @@ BOARD = board(
     line(8, rows("transaction/targets")),
     line(8, rows("transaction/statements")),
     line(14, trace("transaction/spans")),
-    line(8, rows("transaction/slow_queries")),
+    line(
+        8,
+        rows(
+            "transaction/slow_queries",
+            statement=replace(COLUMNS["statement"], width=140),
+            server=Column(90),
+            how=Column(80, is_flexible=True),
+            examined=COLUMNS["sent"],
+        ),
+    ),
     line(11, rows("slowest")),
     own_variables=[box("trace_id", "Trace id or traceparent (empty: the slowest)")],
     refresh="",

@@ -21,7 +21,7 @@ SELECT
         transactions > 0, 'No trace id is in the text above (32 hexadecimal digits). The slowest instead: ' || request,
         length(asked) = 16,
         'No transaction has the trace id ' || lower(hex(asked))
-            || '. It is deleted after retention, or its service sends to another collector, or it is younger than a second.',
+            || '. It is deleted after retention, or younger than a second, or its service sends elsewhere.',
         stored > 0 OR last_minute > toDateTime(0),
         'No transaction of the services and kinds chosen in the time shown: choose All, a longer time, or give a trace id.',
         'No transaction is stored yet. Send the first: OTEL_SERVICE_NAME=shop walltime-run gunicorn shop:app. '

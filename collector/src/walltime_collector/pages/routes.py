@@ -25,6 +25,7 @@ from starlette.routing import Route
 
 from ..http.responses import ERROR_PAGE
 from .content import Content
+from .grafana import grafana_route
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import PERIOD_S, SharedAnswers, now_ns
@@ -95,7 +96,7 @@ VIEWS = (
 def page_routes(pages: Pages, sources: Sources) -> list[Route]:
     """Return the routes of all views and of the static files."""
     shared = SharedAnswers[Content]()
-    routes = [pages.static_files.route()]
+    routes = [pages.static_files.route(), grafana_route()]
     for view in VIEWS:
         endpoint = _endpoint(view, pages, shared, sources)
         beginning, has_names, _ = view.pattern.partition("{")
