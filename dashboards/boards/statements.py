@@ -10,7 +10,7 @@ from ..links import to_statement, to_statement_page
 from ..panels import bars, lines, rows, stacked, status, tiles
 from ..variables import several
 
-UNITS = {"load": "none", "calls per second": "none", "per call": "ns", "calls each": "none", "failed": "percentunit"}
+UNITS = {"load": "none", "calls": "ops", "mean": "ns", "repeats": "none", "failed": "percentunit"}
 STATEMENT = COLUMNS["statement"].with_more(links=[to_statement(), to_statement_page()])
 
 BOARD = board(

@@ -103,44 +103,51 @@ def log() -> Iterator[Grafana]:
 
 
 OF_REQUEST = sql("transaction/slow_queries")
-DIGEST = sql("servers/slow_log_digest")
+OF_STATEMENTS = sql("statements/slowest")
 
 
 def by_statement(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {re.findall(r"select (\w+)", row["statement"].lower())[0]: row for row in rows}
 
 
-def both(log: Grafana) -> list[dict[str, dict[str, Any]]]:
-    return [by_statement(log.ask(query, "3.3", {"trace_id": TRACE_ID}).by_name()) for query in (OF_REQUEST, DIGEST)]
+def of_request(log: Grafana) -> dict[str, dict[str, Any]]:
+    return by_statement(log.ask(OF_REQUEST, "3.3", {"trace_id": TRACE_ID}).by_name())
 
 
 def test_a_wait_for_a_row_lock_that_mariadb_does_not_report_is_inferred(log: Grafana) -> None:
-    for rows in both(log):
-        assert rows["waits"]["row lock"] is None
-        assert rows["waits"]["likely row lock"] == pytest.approx(469.2 * MS - 6 * 0.2 * MS)
-        assert rows["waits"]["lock wait"] == pytest.approx(0.531 * MS)
-        for name in ("works", "reads", "scans"):
-            assert (rows[name]["row lock"], rows[name]["likely row lock"]) == (None, None), name
-        assert rows["longer_in_the_engine_than_at_all"]["likely row lock"] == pytest.approx(300 * MS - 6 * 0.2 * MS)
+    rows = of_request(log)
+    assert rows["waits"]["row lock"] is None
+    assert rows["waits"]["likely row lock"] == pytest.approx(469.2 * MS - 6 * 0.2 * MS)
+    assert rows["waits"]["lock wait"] == pytest.approx(0.531 * MS)
+    for name in ("works", "reads", "scans"):
+        assert (rows[name]["row lock"], rows[name]["likely row lock"]) == (None, None), name
+    assert rows["longer_in_the_engine_than_at_all"]["likely row lock"] == pytest.approx(300 * MS - 6 * 0.2 * MS)
 
 
 def test_what_a_server_reports_is_shown_even_when_it_is_0_and_the_rest_is_empty(log: Grafana) -> None:
-    for rows in both(log):
-        assert rows["percona_waits"]["row lock"] == 900 * MS
-        assert rows["percona_does_not"]["row lock"] == 0
-        assert rows["mysql"]["row lock"] is None
-        assert rows["mysql"]["lock wait"] == 100 * MS
-        assert {rows[name]["likely row lock"] for name in ("percona_waits", "percona_does_not", "mysql")} == {None}
-    (of_request, _) = both(log)
-    assert of_request["mysql"]["io wait"] is None
-    assert {name: row["changed"] for name, row in of_request.items() if row["changed"] != 0} == {
+    rows = of_request(log)
+    assert rows["percona_waits"]["row lock"] == 900 * MS
+    assert rows["percona_does_not"]["row lock"] == 0
+    assert rows["mysql"]["row lock"] is None
+    assert rows["mysql"]["lock wait"] == 100 * MS
+    assert {rows[name]["likely row lock"] for name in ("percona_waits", "percona_does_not", "mysql")} == {None}
+    assert rows["mysql"]["io wait"] is None
+    assert {name: row["changed"] for name, row in rows.items() if row["changed"] != 0} == {
         "percona_waits": 3,
         "percona_does_not": 3,
         "mysql": None,
         "mysql_with_more": None,
     }
-    assert of_request["waits"]["io wait"] == 0
-    assert of_request["reads"]["io wait"] == 597 * MS
+    assert rows["waits"]["io wait"] == 0
+    assert rows["reads"]["io wait"] == 597 * MS
+
+
+def test_the_board_of_statements_has_all_waits_for_locks_in_one_column(log: Grafana) -> None:
+    rows = by_statement(log.ask(OF_STATEMENTS).by_name())
+    assert rows["waits"]["in locks"] == pytest.approx(0.531 * MS + 469.2 * MS - 6 * 0.2 * MS)
+    assert rows["percona_waits"]["in locks"] == 900 * MS
+    assert rows["mysql"]["in locks"] == 100 * MS
+    assert (rows["reads"]["io wait"], rows["mysql"]["io wait"]) == (597 * MS, None)
 
 
 def test_the_panel_infers_what_walltime_show_infers(log: Grafana) -> None:

@@ -1,6 +1,6 @@
 (
     SELECT
-        time, repeat(char(226, 128, 139), toInt64(dense_rank() OVER (ORDER BY server))) AS place, concat(server, '') AS label, * EXCEPT (time, step, system)
+        time, repeat(char(226, 128, 139), toInt64(dense_rank() OVER (ORDER BY server))) AS place, CAST(server, 'String') AS label, * EXCEPT (time, step, system)
     FROM
     (
         SELECT toDateTime(intDiv(from_s, point_s) * point_s + step * point_s, 'UTC') AS time, *

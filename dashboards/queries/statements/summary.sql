@@ -1,3 +1,3 @@
 -- Summary
--- What is chosen: `load` is how many of its calls are open at once, `calls each` are those of a transaction that sends it. The change is against the time of the same length before.
--- include tiles names=['load','calls_per_second','per_call','calls_each','failed']
+-- What is chosen above. `load` is how many of its calls are open at once, `mean` the time of one; `repeats` are the calls of a transaction that sends it: far above 1 is a loop that queries. The change is against the time of the same length before.
+-- include tiles names=['load','calls','mean','repeats','failed']
