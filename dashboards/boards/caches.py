@@ -21,7 +21,7 @@ BOARD = board(
     line(9, lines("caches/hit_ratio", 12, unit="percentunit", by="server"), stacked("caches/misses", 12, unit="short", by="server")),
     line(9, lines("caches/per_call", 12, by="server", is_log=True), lines("caches/calls", 12, unit="short", by="server")),
     line(5, rows("caches/events")),
-    line(9, rows("caches/prefixes", 12), lines("caches/memory", 12, unit="percentunit", by="server")),
+    line(9, rows("caches/prefixes", 13), lines("caches/memory", 11, unit="percentunit", by="server")),
     line(8, rows("caches/kinds")),
     section(
         "What the servers say themselves",

@@ -19,7 +19,7 @@ BOARD = board(
     line(2, status()),
     line(5, rows("http/hosts", server=SERVER)),
     line(9, lines("http/per_call", 12, by="server", is_log=True), stacked("http/load", 12, unit="short", by="server")),
-    line(8, bars("http/errors", 14, unit="percentunit", by="server"), rows("http/answers", 10)),
+    line(8, bars("http/errors", 13, unit="percentunit", by="server"), rows("http/answers", 11)),
     line(8, lines("http/calls", 10, unit="short", by="server"), rows("http/kinds", 14, kind=replace(COLUMNS["kind"], width=140))),
     line(8, rows("http/urls")),
     section("The slowest requests", line(10, rows("http/slowest")), is_open=False),

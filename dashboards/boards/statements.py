@@ -22,7 +22,7 @@ BOARD = board(
     line(4, tiles("statements/summary", UNITS)),
     line(11, stacked("statements/load", unit="short", by="statement", legend_px=500)),
     line(8, lines("statements/both_ends", 12, by="end"), stacked("statements/states", 12, unit="short", by="state")),
-    line(8, rows("statements/senders", 16), bars("statements/calls", 8)),
+    line(8, rows("statements/senders", 16, kind=replace(COLUMNS["kind"], width=140)), bars("statements/calls", 8)),
     line(7, lines("statements/rows", 8, unit="none"), rows("statements/plans", 16, statement=replace(STATEMENT, width=150))),
     section("The slowest at the server", line(10, rows("statements/slowest")), is_open=False),
     own_variables=[several("statement", "Statement", sort=0)],

@@ -123,36 +123,37 @@ def grafana() -> Iterator[Grafana]:
     }
     try:
         with Collector(folder / "collector", **settings) as collector:
-            from_s = int(time.time()) - 1
             url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
-            transactions = shop(stack, collector)
+            stack.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.otlp_url.removesuffix("/v1/traces")
+            with stack:
+                from_s = int(time.time()) - 1
+                transactions = shop(stack)
+                to_s = int(time.time()) + 1
             now = Grafana(url, ("grafana", TOKEN), Range(from_s, from_s, interval_s=1), collector.web_url)
             eventually(lambda: now.ask_raw("SELECT count() FROM transactions").rows == [[transactions]], 30)
             eventually(lambda: now.ask_raw(STATEMENTS_NOT_IN_THE_LOG).rows == [[0]], 30)
             eventually(lambda: now.ask_raw("SELECT count() FROM lock_waits FINAL WHERE is_over").rows != [[0]], 30)
-            yield replace(now, shown=Range(from_s, int(time.time()) + 1, interval_s=1))
+            yield replace(now, shown=Range(from_s, to_s, interval_s=1))
     except ProgramMissingError as missing:
         pytest.skip(str(missing))
     finally:
         shutil.rmtree(folder)
 
 
-def shop(stack: Stack, collector: Collector) -> int:
+def shop(stack: Stack) -> int:
     """Let visitors come, twice, with a pause between; how many transactions that makes."""
-    stack.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.otlp_url.removesuffix("/v1/traces")
-    with stack:
-        stack.mariadb.write_logs(on=True)
-        transactions = 0
-        for _ in range(2):
-            sent = Load(stack.url, limit=VISITS, rate=80).start().wait()
-            assert sent.errors == 0
-            transactions += sent.total + sent.requests["GET /recommendations"]
-            time.sleep(QUIET_S)
-        ask_slowly(stack)
-        traceparent = f"00-{BUYER_TRACE_ID}-00000000000000a1-01"
-        answer = httpx.get(f"{stack.url}/recommendations", headers={"traceparent": traceparent, "Cookie": "user=7"})
-        assert answer.status_code == 200
-        wait_for_a_lock(stack)
+    stack.mariadb.write_logs(on=True)
+    transactions = 0
+    for _ in range(2):
+        sent = Load(stack.url, limit=VISITS, rate=80).start().wait()
+        assert sent.errors == 0
+        transactions += sent.total + sent.requests["GET /recommendations"]
+        time.sleep(QUIET_S)
+    ask_slowly(stack)
+    traceparent = f"00-{BUYER_TRACE_ID}-00000000000000a1-01"
+    answer = httpx.get(f"{stack.url}/recommendations", headers={"traceparent": traceparent, "Cookie": "user=7"})
+    assert answer.status_code == 200
+    wait_for_a_lock(stack)
     return transactions + 5
 
 
