@@ -2,7 +2,7 @@
     -- collector/statements/fingerprint.py; a test compares them
     reinterpretAsUInt64(reverse(substring(MD5(
         replaceRegexpAll(replaceRegexpAll(replaceRegexpAll(
-            trim(TRAILING ';' FROM trimRight(replaceRegexpAll(lower({of}), '%\\(\\w+\\)s|%s\\b|\\b(?:null|true|false)\\b', '?'))),
+            replaceRegexpOne(replaceRegexpAll(lower({of}), '%\\(\\w+\\)s|%s\\b|\\b(?:null|true|false)\\b', '?'), '[; ]+$', ''),
             '\\b(in|values?)(?:\\s*\\((?:[\\s,]*\\([\\s?,]*\\))+\\s*\\)|(?:[\\s,]*\\([\\s?,]*\\))+)', '\\1(?+)'),
             '\\bin \\?', 'in(?+)'),
             '\\blimit \\?(?: ?, ?\\?| offset \\?)', 'limit ?')
