@@ -12,7 +12,7 @@ from .colours import FAILED, WARNING
 from .inter import text_px
 
 _FIRST_8 = {"type": "regex", "options": {"pattern": "/^(.{8}).*$/", "result": {"text": "$1", "index": 0}}}
-_BAD_NEWS = {"type": "regex", "options": {"pattern": "/^No /", "result": {"color": WARNING, "index": 0}}}
+_BAD_NEWS = {"type": "regex", "options": {"pattern": "/^Not? /", "result": {"color": WARNING, "index": 0}}}
 
 
 HEADING_PADDING_PX = 18
@@ -80,9 +80,13 @@ _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
 _SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
+<<<<<<< HEAD
 """One that begins with "No" is orange."""
 _HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": False, "tooltip": False, "viz": True}})
 """Grafana 12.2 and later read the second one."""
+=======
+"""One that begins with "No" or "Not" is orange."""
+>>>>>>> boards
 BAR = 150
 """The width of a bar; queries/_bar.sql draws it as wide."""
 

@@ -24,7 +24,7 @@ no measured call. p95: 95 of 100 transactions took at most so long.
 
 _SERVICE = replace(COLUMNS["service"], is_flexible=True)
 _INCIDENT = COLUMNS["what happened"].with_more(
-    links=[to_page("/incidents/${__data.fields.id}", "The incident in Walltime")]
+    links=[to_page("/incidents${__data.fields.id}", "The incident in Walltime")]
 )
 
 BOARD = board(
@@ -33,6 +33,6 @@ BOARD = board(
     "Which services there are, how they are, and where to look.",
     line(2, status()),
     line(8, rows("start/services", service=_SERVICE)),
-    line(6, rows("incidents", what_happened=_INCIDENT)),
+    line(6, rows("incidents", kind=replace(COLUMNS["kind"], width=200, is_flexible=False), what_happened=_INCIDENT)),
     line(9, rows("start/collectors", 14), text(WORDS, 10, "How to read the boards")),
 )

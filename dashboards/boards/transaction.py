@@ -15,7 +15,7 @@ BOARD = board(
     "Where the wall time of one request went. Without a trace id: the slowest of the time and kinds chosen.",
     line(2, status("transaction/status")),
     line(4, rows("transaction/summary", other=replace(COLUMNS["other"], is_flexible=True))),
-    line(5, rows("transaction/transactions")),
+    line(5, rows("transaction/transactions", error=Column(80))),
     line(9, rows("transaction/bill")),
     line(8, rows("transaction/targets")),
     line(8, rows("transaction/statements")),

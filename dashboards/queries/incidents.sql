@@ -19,7 +19,7 @@ FROM
         toString(name) AS "kind",
         toString(severity) AS "severity",
         headline AS "what happened",
-        id AS "id"
+        concat('/', id) AS "id"
     FROM shown
     UNION ALL
     SELECT NULL, NULL, '', '', '', 'None: all kinds are as usual.', ''

@@ -1,6 +1,7 @@
 -- The slowest transactions
 -- A click on the trace id shows the transaction. The bar is its time by family.
 -- include window
+-- include slowest rows=100
 SELECT
     started_at AS "started",
     service AS "service",
@@ -15,14 +16,17 @@ SELECT
     trace AS "trace"
 FROM
 (
-    SELECT
-        started_at, service, kind, duration_ns, queries, cache_misses, is_error, error_type, kept, trace,
-        [mysql_ns, memcache_ns, redis_ns, http_ns, python_ns, framework_ns, application_ns, view_ns, other_ns] AS parts,
-        max(arraySum(parts)) OVER () AS widest
-    FROM kinds_each
-    WHERE started_at >= from_at AND started_at < to_at
--- include chosen
-    ORDER BY duration_ns DESC
-    LIMIT 100
+    SELECT *, max(arraySum(parts)) OVER () AS widest
+    FROM
+    (
+        SELECT
+            started_at, service, kind, duration_ns, queries, cache_misses, is_error, error_type, kept, trace,
+            [mysql_ns, memcache_ns, redis_ns, http_ns, python_ns, framework_ns, application_ns, view_ns, other_ns] AS parts
+        FROM kinds_each
+        WHERE started_at >= from_at AND started_at < to_at AND duration_ns >= slow_ns
+        -- include chosen
+        ORDER BY duration_ns DESC
+        LIMIT 100
+    )
 )
 ORDER BY "took" DESC

@@ -39,7 +39,7 @@ each_screen = pytest.mark.parametrize(("screen_px", "menu_px"), SCREENS)
 
 
 def width_px(look: dict[str, Any]) -> float:
-    return float(look.get("custom.width", look.get("custom.minWidth")))
+    return float(look["custom.width" if "custom.width" in look else "custom.minWidth"])
 
 
 def shown(panel: dict[str, Any]) -> dict[str, dict[str, Any]]:

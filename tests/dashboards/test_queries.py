@@ -119,7 +119,8 @@ def test_hosts_and_annotations_filter(grafana: Grafana) -> None:
     assert [row["transactions"] for row in of_host] == [row["transactions"] for row in everything]
     ((key, value, transactions),) = grafana.ask_raw(
         "SELECT key, value, count() FROM transactions "
-        "ARRAY JOIN mapKeys(attributes) AS key, mapValues(attributes) AS value WHERE position(value, '=') = 0 GROUP BY key, value ORDER BY count() DESC, key LIMIT 1"
+        "ARRAY JOIN mapKeys(attributes) AS key, mapValues(attributes) AS value WHERE position(value, '=') = 0 "
+        "GROUP BY key, value ORDER BY count() DESC, key LIMIT 1"
     ).rows
     filtered = grafana.ask(sql("kinds"), "4", {"filter": f" {key} = {value} "}).by_name()
     assert sum(row["transactions"] for row in filtered) == transactions
@@ -134,7 +135,8 @@ def test_the_parts_of_a_breakdown_add_up_to_the_mean_response_time(grafana: Graf
     wide_s = seconds_between(list(parts))
     means = grafana.ask(
         f"SELECT toStartOfInterval(started_at, INTERVAL {wide_s} second) AS time, "
-        "avg(greatest(duration_ns, covered_ns)) AS ns FROM transactions WHERE $__timeFilter(started_at) GROUP BY time ORDER BY time"
+        "avg(greatest(duration_ns, covered_ns)) AS ns "
+        "FROM transactions WHERE $__timeFilter(started_at) GROUP BY time ORDER BY time"
     )
     assert [parts[time] for time in means.column("time")] == pytest.approx(means.column("ns"), rel=1e-6)
     assert sum(parts.values()) == pytest.approx(sum(means.column("ns")), rel=1e-6)

@@ -22,8 +22,9 @@ UNKNOWN = {
     "auto": "Grafana's SDK writes it into every variable, where it means something for intervals alone",
     "auto_count": "as auto",
     "auto_min": "as auto",
-    "hidden": "12 and 13 turn it into hideFrom.viz when they read schema 36",
-    "footer": "12 and 13 turn it into a property of fields when they read schema 36",
+    "show": "the tooltip of 9.5's heat map; later ones have mode, which is written too",
+    "hidden": "the table of 12 and 13 turns it into hideFrom.viz when it opens the board",
+    "footer": "the table of 12 and 13 turns it into a property of fields when it opens the board",
 }
 """Property that the types of the newest Grafana do not have → why it is written all the same."""
 

@@ -1,5 +1,5 @@
 -- How long transactions took
--- A row is a class of durations, from the time at its left on; the darker, the more transactions. Two bands are two ways through the code: a hit and a miss of a cache, a small and a large customer. The slowest are in the table beside.
+-- A row is a class of durations, from the time at its left on; the darker, the more transactions. Two bands are two ways through the code: a hit and a miss of a cache, a small and a large customer. The slowest are in the table beside. Of more than a million transactions one in 16 is read and counts 16.
 -- include points
 SELECT
     time,
@@ -15,17 +15,26 @@ FROM
     SELECT *, min(least_class) OVER () AS lowest, max(most_class) OVER () AS highest
     FROM
     (
-        SELECT
-            toDateTime(intDiv(toUnixTimestamp(started_at), point_s) * point_s, 'UTC') AS time,
-            minOrNull(class) AS least_class,
-            maxOrNull(class) AS most_class,
-            sumMap(map(class, one)) AS number
+        SELECT time, minOrNull(class) AS least_class, maxOrNull(class) AS most_class, sumMap(map(class, n)) AS number
         FROM
         (
-            SELECT started_at, toUInt8(floor(log10(greatest(duration_ns, 1)) * 5 + 1e-9)) AS class, toUInt64(1) AS one
-            FROM kinds_each
+            SELECT
+                toDateTime(intDiv(toUnixTimestamp(started_at), point_s) * point_s, 'UTC') AS time,
+                toUInt8(floor(log10(greatest(duration_ns, 1)) * 5 + 1e-9)) AS class,
+                sum(weight) AS n
+            FROM
+            (
+                SELECT started_at, duration_ns, toUInt64(1) AS weight, service, kind, version, host, environment, attributes
+                FROM kinds_each
+                WHERE in_window <= 1000000
+                UNION ALL
+                SELECT started_at, duration_ns, 16, service, name, version, host, environment, attributes
+                FROM sampled_transactions
+                WHERE in_window > 1000000
+            )
             WHERE started_at >= from_at AND started_at < to_at
--- include chosen
+            -- include chosen
+            GROUP BY time, class
         )
         GROUP BY time
         ORDER BY time WITH FILL STEP point_s

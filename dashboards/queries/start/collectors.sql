@@ -2,7 +2,7 @@
 -- Of the last whole minute that each wrote. `waiting` are transactions and spans on its disk, `lag` is how long the oldest has been there.
 SELECT
     machine AS "host",
-    if(is_well, 'All is well', concat('No: ', arrayStringConcat(what, ', '))) AS "health",
+    if(is_well, 'All is well', concat('Not well: ', arrayStringConcat(what, ', '))) AS "health",
     written AS "received",
     spooled_now AS "waiting",
     nullIf(oldest_s, 0) * 1e9 AS "lag",

@@ -29,7 +29,6 @@ SELECT
             if(is_tmp_table_on_disk, 'temporary table on disk', if(is_tmp_table, 'temporary table', '')),
             if(is_filesort_on_disk, 'sort on disk', if(is_filesort, 'sort', ''))]),
         ', ') AS "how",
-    if(errno = 0, NULL, errno) AS "errno",
     server AS "server"
 FROM slow_queries
 WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)

@@ -18,7 +18,7 @@ SELECT
     assumeNotNull(multiIf(
         transactions > 0 AND length(asked) = 16, 'Request ' || request,
         transactions > 0 AND empty(trimBoth(${trace_id:singlequote})), 'The slowest of the time and kinds chosen: ' || request,
-        transactions > 0, 'No trace id is in the text above (32 hexadecimal digits). The slowest instead: ' || request,
+        transactions > 0, 'No trace id is in the text above. The slowest instead: ' || request,
         length(asked) = 16,
         'No transaction has the trace id ' || lower(hex(asked))
             || '. It is deleted after retention, or younger than a second, or its service sends elsewhere.',

@@ -44,7 +44,7 @@ def page(given: Mapping[str, Sequence[str]], now_ns: int) -> str:
     chosen = {name: [each for each in given.get(f"var-{name}", ()) if each not in _ALL] for name in _FILTERS}
     several = [f"{name} in ({', '.join(map(_text, values))})" for name, values in chosen.items() if len(values) > 1]
     params = {
-        "time": _time(*(" ".join(given.get(name, ())) for name in ("from", "to")), now_ns),
+        "time": _time(" ".join(given.get("from", ())), " ".join(given.get("to", ())), now_ns),
         **{name: values[0] for name, values in chosen.items() if len(values) == 1},
         "annotation": " ".join(given.get("var-filter", ())),
         "where": " and ".join(several),

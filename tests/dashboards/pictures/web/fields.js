@@ -63,9 +63,13 @@ export function configured({ type, fieldConfig = {} }) {
     defaults: {
       color, thresholds: THRESHOLDS, mappings: [], ...defaults, custom: { ...CUSTOM[type], ...defaults.custom },
     },
-    overrides: fieldConfig.overrides ?? [],
+    overrides: (fieldConfig.overrides ?? []).map((rule) => ({ ...rule, properties: rule.properties.flatMap(migrated) })),
   };
 }
+
+// The table of 12 and later finds what is hidden under another name, which it writes when it opens an older board.
+const migrated = (property) =>
+  property.id === "custom.hidden" ? [property, { id: "custom.hideFrom", value: { viz: property.value } }] : [property];
 
 // The application's extractFields of one column of JSON, and whatever @grafana/data has.
 async function transformed(frames, transformations = []) {

@@ -16,7 +16,7 @@ function palette({ mode, scheme = "Oranges", fill, exponent = 0.5, scale, steps 
   const share = (each) => 100 * (scale === "exponential" ? each ** exponent : each);
   const mixed = (each) => `color-mix(in srgb, ${color} ${share(each)}%, ${background.primary})`;
   const found = mode === "opacity" ? at.map(mixed) : at.map(chromatic[`interpolate${scheme}`]);
-  return Boolean(reverse) !== (mode !== "opacity" && theme.isDark) ? found.reverse() : found;
+  return mode !== "opacity" && (reverse || theme.isDark) ? found.reverse() : found;
 }
 
 // A frame of rows of buckets: time, then a field a bucket, lowest first.

@@ -15,7 +15,7 @@ export function Rows({ panel, frames, width, height, timeRange, oldTable }) {
       data={frame} width={width} height={height} noHeader={!(options.showHeader ?? true)} showTypeIcons={options.showTypeIcons}
       resizable initialSortBy={options.sortBy} cellHeight={options.cellHeight ?? "sm"} timeRange={timeRange} structureRev={1}
       enablePagination={options.footer?.enablePagination ?? options.enablePagination} fieldConfig={configured(panel)}
-      footerOptions={options.footer} getActions={() => []}
+      footerOptions={options.footer} getActions={() => []} transparent={panel.transparent}
     />
   );
 }
