@@ -80,13 +80,9 @@ _TRACE = Column(82, more={"links": [links.to_transaction()], "mappings": [_FIRST
 """The cell shows 8 of 32 digits, the link has all."""
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
 _SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
-<<<<<<< HEAD
-"""One that begins with "No" is orange."""
+"""One that begins with "No" or "Not" is orange."""
 _HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": False, "tooltip": False, "viz": True}})
 """Grafana 12.2 and later read the second one."""
-=======
-"""One that begins with "No" or "Not" is orange."""
->>>>>>> boards
 BAR = 150
 """The width of a bar; queries/_bar.sql draws it as wide."""
 

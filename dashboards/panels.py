@@ -47,16 +47,11 @@ def stacked(query: str, width: int = 24, *, unit: str = "ns", by: str = "compone
         legend_px: Its width, where names are longer than usual.
     """
     # A border around stacked areas would draw a line for each series that is 0, on top of the others.
-<<<<<<< HEAD
-    drawn = {"lineWidth": 0, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
+    drawn = {"lineWidth": 0, "pointSize": 2, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
     panel = _over_time(query, width, unit, by, drawn)
     if legend_px:
         panel["options"]["legend"]["width"] = legend_px
     return panel
-=======
-    drawn = {"lineWidth": 0, "pointSize": 2, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
-    return _over_time(query, width, unit, by, drawn)
->>>>>>> boards
 
 
 def lines(query: str, width: int = 24, *, unit: str = "ns", by: str = "", is_log: bool = False) -> Panel:
@@ -111,11 +106,7 @@ def tiles(query: str, units: Mapping[str, str]) -> Panel:
     defaults = {
         "color": {"mode": "fixed", "fixedColor": NEUTRAL},
         "displayName": "${__field.labels.tile}",
-<<<<<<< HEAD
-        "fieldMinMax": True,  # each course has its own scale; before Grafana 10.3 all have that of the largest
-=======
         "fieldMinMax": True,  # each course has a scale of its own; Grafana before 10.1 has one for all tiles
->>>>>>> boards
         "noValue": NO_VALUE,
         "unit": "none",
     }
@@ -187,8 +178,6 @@ def _over_time(query: str, width: int, unit: str, by: str, drawn: dict[str, Any]
     defaults = {"color": {"mode": "fixed", "fixedColor": colour}, "custom": custom, "unit": unit, **shown, **least}
     if unit == "percentunit":
         custom["axisSoftMax"] = 0.01  # nothing but 0 would have an axis up to 10000 %
-    if by == "kind":
-        defaults["links"] = [to_kind_of_series()]
     wide = [px for least, px in LEGEND_PX.items() if width >= least][-1:]
     legend = {
         "calcs": ["mean", "max"],

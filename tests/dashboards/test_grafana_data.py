@@ -170,18 +170,6 @@ def series(label: str, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("version", GRAFANAS)
-<<<<<<< HEAD
-def test_every_kind_of_the_mysql_load_has_a_link_and_all_others_have_none(program: Path, version: str) -> None:
-    (load,) = (each for each in panels(BOARDS["walltime-mysql"]) if each["title"] == "Load by kind")
-    kinds = ["GET /product/{id}", "POST /a&b=c", "(all others)"]
-    series = [{"name": "active", "type": "number", "labels": {"kind": kind}, "values": [1.0]} for kind in kinds]
-    columns = [{"name": "time", "type": "time", "values": [1_790_000_000_000]}, *series]
-    (drawn,) = draw(program, version, [{**load, "columns": columns}])
-    assert drawn["(all others)"].links == [[]]
-    for kind in kinds[:2]:
-        ((url,),) = drawn[kind].links
-        leads_on(url, {"kind": kind})
-=======
 def test_every_kind_has_a_link_and_a_colour_that_is_no_alarm_and_the_others_have_no_link(
     program: Path, version: str
 ) -> None:
@@ -194,7 +182,6 @@ def test_every_kind_has_a_link_and_a_colour_that_is_no_alarm_and_the_others_have
             ((url,),) = columns[kind].links
             leads_on(url, {"kind": kind})
             assert columns[kind].colours == [PALETTE[at]]
->>>>>>> boards
 
 
 @pytest.mark.parametrize("version", GRAFANAS)
