@@ -56,8 +56,8 @@ def sql(name: str) -> str:
     The text of queries/<name>.sql, with the plugin's macros and the dashboard's variables still in it.
 
     A line `-- include kinds` stands for queries/_kinds.sql, or _kinds.sql in the folder of the query; with
-    `-- include kinds this=that` each `{this}` in it becomes `that`. A name with `.sql` is a query of Walltime's own pages,
-    where `{this:Type}` becomes `that`. The comment at the top, which panels show, is left out.
+    `-- include kinds this=that` each `{this}` in it becomes `that`. A name with `.sql` is a query of
+    Walltime's own pages, where `{this:Type}` becomes `that`. The comment at the top, which panels show, is left out.
 
     Two traps of the plugin's macros. `$__timeFilter_ms` of plugin 3 compares with a quoted number of milliseconds,
     which ClickHouse takes for nanoseconds where the column has those, and nothing is found: use `$__timeFilter`. And a

@@ -20,7 +20,11 @@ BOARD = board(
     line(5, rows("http/hosts", server=SERVER)),
     line(9, lines("http/per_call", 12, by="server", is_log=True), stacked("http/load", 12, unit="short", by="server")),
     line(8, bars("http/errors", 13, unit="percentunit", by="server"), rows("http/answers", 11)),
-    line(8, lines("http/calls", 10, unit="short", by="server"), rows("http/kinds", 14, kind=replace(COLUMNS["kind"], width=140))),
+    line(
+        8,
+        lines("http/calls", 10, unit="short", by="server"),
+        rows("http/kinds", 14, kind=replace(COLUMNS["kind"], width=140)),
+    ),
     line(8, rows("http/urls")),
     section("The slowest requests", line(10, rows("http/slowest")), is_open=False),
     own_variables=[several("server", "Dependency", "http_server")],

@@ -16,14 +16,19 @@ STATEMENT = COLUMNS["statement"].with_more(links=[to_statement(), to_statement_p
 BOARD = board(
     "statements",
     "statements",
-    "SQL statements: which take the time, who sends them, and what the server does for them. Choose one above, or in the table.",
+    "SQL statements: which take the time, who sends them, what the server does. Choose one above, or in the table.",
     line(2, status()),
     line(11, rows("statements/statements", statement=STATEMENT)),
     line(4, tiles("statements/summary", UNITS)),
     line(11, stacked("statements/load", unit="short", by="statement", legend_px=500)),
-    line(8, lines("statements/both_ends", 12, by="end"), stacked("statements/states", 12, unit="short", by="state")),
+    line(
+        9,
+        lines("statements/both_ends", 8, by="end"),
+        stacked("statements/states", 8, unit="short", by="state"),
+        lines("statements/rows", 8, unit="none"),
+    ),
     line(8, rows("statements/senders", 16, kind=replace(COLUMNS["kind"], width=140)), bars("statements/calls", 8)),
-    line(7, lines("statements/rows", 8, unit="none"), rows("statements/plans", 16, statement=replace(STATEMENT, width=150))),
+    line(6, rows("statements/plans", statement=STATEMENT)),
     section("The slowest at the server", line(10, rows("statements/slowest")), is_open=False),
     own_variables=[several("statement", "Statement", sort=0)],
 )

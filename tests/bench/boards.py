@@ -71,7 +71,9 @@ def main(
             shutil.rmtree(where)
     cores = foreign.cores()
     foreign_text = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile. "
-    console.print(Text(f"{foreign_text}{found['machine']['processor']}, {found['machine']['cores']} cores.", style="dim"))
+    console.print(
+        Text(f"{foreign_text}{found['machine']['processor']}, {found['machine']['cores']} cores.", style="dim")
+    )
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
@@ -80,22 +82,58 @@ def boards_for_people(took: Sequence[BoardTook]) -> Group:
     """A table for each board, and one of all."""
     grids: list[Grid] = []
     for board in took:
-        grid = _grid(f"{board.board}, {board.hours:g} h", "panel", "points, s", "alone ms", "CPU ms", "rows", f"bar {PANEL_MS:.0f}")
+        grid = _grid(
+            f"{board.board}, {board.hours:g} h",
+            "panel",
+            "points, s",
+            "alone ms",
+            "CPU ms",
+            "rows",
+            f"bar {PANEL_MS:.0f}",
+        )
         for each in board.panels:
             numbers = (f"{each.alone_ms:,.0f}", f"{each.cpu_ms:,.0f}", f"{each.rows:,}")
-            grid.add_row(each.panel, str(each.interval_s), *numbers, each.error or ("over" if each.alone_ms > PANEL_MS else ""))
+            grid.add_row(
+                each.panel, str(each.interval_s), *numbers, each.error or ("over" if each.alone_ms > PANEL_MS else "")
+            )
         grids.append(grid)
-    whole = _grid("Boards", "board", "hours", "queries", "first s", "again s", "CPU s", "slowest panel, s", "errors", f"bar {BOARD_S:g}")
+    whole = _grid(
+        "Boards",
+        "board",
+        "hours",
+        "queries",
+        "first s",
+        "again s",
+        "CPU s",
+        "slowest panel, s",
+        "errors",
+        f"bar {BOARD_S:g}",
+    )
     for board in took:
         times = (f"{each:.2f}" for each in (board.first_s, board.again_s, board.cpu_s, board.slowest_s))
-        whole.add_row(board.board, f"{board.hours:g}", str(board.queries), *times, str(board.errors), "over" if board.first_s > BOARD_S else "")
+        whole.add_row(
+            board.board,
+            f"{board.hours:g}",
+            str(board.queries),
+            *times,
+            str(board.errors),
+            "over" if board.first_s > BOARD_S else "",
+        )
     return Group(*grids, whole)
 
 
 def viewed_for_people(viewed: Viewed) -> Grid:
     """What people who watch cost."""
-    grid = _grid("Viewers", "viewers", "queries", "errors", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}")
-    numbers = (str(viewed.queries), str(viewed.errors), f"{viewed.seconds:.0f}", f"{viewed.cpu_ms:.1f}", f"{viewed.share:.1%}")
+    grid = _grid(
+        "Viewers", "viewers", "queries", "errors", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}"
+    )
+    numbers = (
+        str(viewed.queries),
+        str(viewed.errors),
+        f"{viewed.seconds:.0f}",
+        f"{viewed.cpu_ms:.1f}",
+        f"{viewed.share:.1%}",
+    )
     grid.add_row(str(viewed.viewers), *numbers, "over" if viewed.share > VIEWERS_SHARE else "")
     return grid
 

@@ -161,7 +161,9 @@ def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) ->
 
 def _chosen(board: Mapping[str, Any]) -> dict[str, Any]:
     """The values with which its variables start."""
-    return {each["name"]: each["current"]["value"] for each in board["templating"]["list"] if each["type"] != "datasource"}
+    return {
+        each["name"]: each["current"]["value"] for each in board["templating"]["list"] if each["type"] != "datasource"
+    }
 
 
 def _shown(board: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -232,4 +234,6 @@ def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) 
             each.join()
         took_s = max(time.monotonic() - began_s, seconds)
         used_s = plugin.cpu_s() - before_s - idle_share * took_s
-    return Viewed(VIEWERS, len(errors), len([*filter(None, errors)]), took_s, used_s * 1000 / len(errors), used_s / took_s)
+    return Viewed(
+        VIEWERS, len(errors), len([*filter(None, errors)]), took_s, used_s * 1000 / len(errors), used_s / took_s
+    )

@@ -24,7 +24,18 @@ TEMPLATES = [
     "SELECT x FROM t WHERE id IN %s LIMIT ?, ?",
 ]
 KEYS = [
-    *("product:#5f1c", "product:123:de", "user_42", "v2:cart:#5f1c", "plain", "a.b.c", "session/abc123", "item7", "7", ""),
+    *(
+        "product:#5f1c",
+        "product:123:de",
+        "user_42",
+        "v2:cart:#5f1c",
+        "plain",
+        "a.b.c",
+        "session/abc123",
+        "item7",
+        "7",
+        "",
+    ),
     *("x" * 40, "x" * 40 + ":1", "deadbeef01", "überschrift:1", "cat-1-2", "::a:1", "v2:7", "V10-user5"),
 ]
 
@@ -82,13 +93,17 @@ def test_statements_have_the_numbers_of_the_page_of_the_same_time(grafana: Grafa
 def test_a_chosen_statement_is_alone_at_both_ends_and_all_are_their_sum(grafana: Grafana) -> None:
     first = grafana.ask(sql("statements/statements")).by_name()[0]
     chosen = {"statement": [first["statement"]]}
-    tiles = {row["tile"].partition(" ")[0]: row["value"] for row in grafana.ask(sql("statements/summary"), "4", chosen).by_name()[-5:]}
+    tiles = {
+        row["tile"].partition(" ")[0]: row["value"]
+        for row in grafana.ask(sql("statements/summary"), "4", chosen).by_name()[-5:]
+    }
     assert tiles["mean"] == pytest.approx(first["per call"])
     shares = grafana.ask(sql("statements/senders"), "4", chosen).column("share")
     assert sum(shares) == pytest.approx(1)
     logged = grafana.ask(sql("statements/slowest"), "4", chosen).rows
     ((entries,),) = grafana.ask_raw(
-        f"SELECT least(50, count()) FROM slow_queries WHERE fingerprint_id = reinterpretAsUInt64(reverse(unhex('{first['id']}')))"
+        "SELECT least(50, count()) FROM slow_queries "
+        f"WHERE fingerprint_id = reinterpretAsUInt64(reverse(unhex('{first['id']}')))"
         f" AND started_at >= toDateTime({grafana.shown.from_s}) AND started_at < toDateTime({grafana.shown.to_s})"
     ).rows
     assert len(logged) == entries > 1
@@ -100,7 +115,8 @@ def test_mysql_servers_have_the_numbers_of_their_page_and_what_they_say(grafana:
     assert row["per query"] == pytest.approx(of_page["time_ns"] / of_page["calls"], abs=1)
     window_s = grafana.shown.to_s - grafana.shown.from_s
     ((spent_s, queries, calls),) = grafana.ask_raw(
-        "SELECT sum(arraySum([COLUMNS('^mysql_.+_time_ns$')])) / 1e9, (SELECT sum(queries) FROM mysql_status), sum(mysql_query_calls) FROM transactions"
+        "SELECT sum(arraySum([COLUMNS('^mysql_.+_time_ns$')])) / 1e9, (SELECT sum(queries) FROM mysql_status), "
+        "sum(mysql_query_calls) FROM transactions"
     ).rows
     assert row["load"] * window_s == pytest.approx(spent_s, rel=1e-9)
     assert sum(grafana.ask(sql("mysql/kinds")).column("load")) == pytest.approx(row["load"], rel=1e-9)
@@ -118,7 +134,9 @@ def test_the_load_by_state_is_the_time_in_the_log(grafana: Grafana) -> None:
     ((logged_s,),) = grafana.ask(
         "SELECT sum(query_ns * weight) / 1e9 FROM slow_queries WHERE $__timeFilter(started_at)"
     ).rows
-    assert sum(answer.column("active")) * wide_s == pytest.approx(logged_s, rel=0.2)  # a point may stick out of the time
+    assert sum(answer.column("active")) * wide_s == pytest.approx(
+        logged_s, rel=0.2
+    )  # a point may stick out of the time
     assert set(answer.column("state")) == {"waits for locks", "not divided"}, "MariaDB's log"
 
 
@@ -130,7 +148,7 @@ def test_a_lock_wait_names_the_holder_and_leads_to_both_transactions(grafana: Gr
     ]
     assert (row["kind"], row["holder"]) == ("POST /checkout", BUYER_TRACE_ID)
     assert row["holder statement"].startswith("SELECT stock FROM products")
-    assert 0 < row["waited"]
+    assert row["waited"] > 0
     others: list[dict[str, Any]] = [{"kind": ["GET /search"]}, {"server": ["10.0.0.1:3306"]}, {"service": ["supplier"]}]
     for chosen in others:
         assert one(grafana, "mysql/lock_waits", **chosen)["waited for"] == "Nothing in this time."
@@ -154,7 +172,8 @@ def test_caches_have_the_numbers_of_their_page_and_of_the_servers(grafana: Grafa
 def test_hosts_have_the_time_and_requests_of_the_transactions(grafana: Grafana) -> None:
     row = one(grafana, "http/hosts")
     ((requests, ns, errors),) = grafana.ask_raw(
-        "SELECT sum(http_request_calls), sum(http_request_time_ns + http_connect_time_ns), sum(http_request_errors) FROM transactions"
+        "SELECT sum(http_request_calls), sum(http_request_time_ns + http_connect_time_ns), sum(http_request_errors) "
+        "FROM transactions"
     ).rows
     assert row["per second"] * (grafana.shown.to_s - grafana.shown.from_s) == pytest.approx(requests)
     assert row["per request"] == pytest.approx(ns / requests)

@@ -18,7 +18,20 @@ from tests.collector.traffic import MS, SentCall, Value
 FAMILY_NAMES = ["application" if each == "custom" else each for each in FAMILIES]
 ODD = (
     *("mysql", "mysql.", ".mysql", "mysqlx.query", "MySQL.query", "redis.hgetall", "http.retry", "python.gc", "python"),
-    *("", ".", "(other)", "other.x", "view.x", "my view", "render", "session.x", "memcache.a.b", "ünï.cödé", "a'b\\", "%"),
+    *(
+        "",
+        ".",
+        "(other)",
+        "other.x",
+        "view.x",
+        "my view",
+        "render",
+        "session.x",
+        "memcache.a.b",
+        "ünï.cödé",
+        "a'b\\",
+        "%",
+    ),
 )
 NAMES = (*COLUMNS, *sorted(FRAMEWORK), "other", *ODD)
 VIEWS = {
@@ -91,7 +104,10 @@ def test_a_kind_has_the_same_sums_by_minute_and_one_by_one(engine: Engine) -> No
     ]
     sums = ", ".join(f"sum(v.{each}) AS {each}" for each in columns)
     by_minute, each = (
-        rows(engine, f"SELECT service, kind, version, max(v.max_ns) AS longest_ns, {sums} FROM {view} AS v GROUP BY ALL ORDER BY ALL")
+        rows(
+            engine,
+            f"SELECT service, kind, version, max(v.max_ns) AS longest_ns, {sums} FROM {view} AS v GROUP BY ALL ORDER BY ALL",
+        )
         for view in ("kinds_by_minute", "kinds_each")
     )
     assert by_minute == each
@@ -105,7 +121,9 @@ def test_a_kind_has_the_same_sums_by_minute_and_one_by_one(engine: Engine) -> No
 def test_components_add_up_to_the_families_of_their_kind(engine: Engine) -> None:
     (kinds,) = rows(engine, f"SELECT {', '.join(f'sum({each}_ns)' for each in FAMILY_NAMES)} FROM kinds_each")
     for view in ("components_by_minute", "components_each"):
-        found = rows(engine, f"SELECT family, sum(time_ns) AS ns, any(position) AS position FROM {view} GROUP BY family")
+        found = rows(
+            engine, f"SELECT family, sum(time_ns) AS ns, any(position) AS position FROM {view} GROUP BY family"
+        )
         assert {row["family"]: row["ns"] for row in found} == {
             each: ns for each, ns in zip(FAMILY_NAMES, kinds.values(), strict=True) if ns
         }
@@ -143,7 +161,11 @@ def test_servers_and_statements_have_the_same_sums_by_minute_and_one_by_one(
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("view", VIEWS)
 def test_conditions_on_service_kind_and_time_reach_the_index(engine: Engine, view: str) -> None:
-    moment = "toDateTime64('2026-01-01 00:00:00', 9, 'UTC')" if view.endswith("_each") else "toDateTime('2026-01-01 00:00:00', 'UTC')"
+    moment = (
+        "toDateTime64('2026-01-01 00:00:00', 9, 'UTC')"
+        if view.endswith("_each")
+        else "toDateTime('2026-01-01 00:00:00', 'UTC')"
+    )
     condition = f"service = 'shop' AND kind = 'GET /search' AND {VIEWS[view]} > {moment}"
     plan = rows(engine, f"EXPLAIN indexes = 1 SELECT count() FROM {view} WHERE {condition}")
     (index,) = [row["explain"] for row in plan if "Condition" in row["explain"] and "service" in row["explain"]]
