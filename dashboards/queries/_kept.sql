@@ -1,24 +1,12 @@
 (
-    -- the calls of transactions that were kept by chance: a fair sample, each call for as many as its transaction stands for
+    -- the calls of the transactions `sampled`
     SELECT
         s.started_at AS started_at, s.duration_ns AS duration_ns, toString(s.component) AS component, s.attributes AS attributes,
-        s.status = 'error' AS has_failed, t.trace AS trace, t.sender AS service, t.of_kind AS kind,
+        s.status = 'error' AS has_failed, lower(hex(s.trace_id)) AS trace,
         concat(s.attributes['server.address'], if(s.attributes['server.port'] = '', '', concat(':', s.attributes['server.port']))) AS server,
-        1 / t.probability AS stands_for
+        t.of_each AS stands_for
     FROM spans AS s
-    INNER JOIN (
-            SELECT trace_id, any(toString(service)) AS sender, any(toString(kind)) AS of_kind, lower(hex(trace_id)) AS trace, any(probability_of) AS probability
-            FROM
-            (
-                SELECT
-                    trace_id, service, name AS kind, version, host, environment, attributes, started_at, kept,
-                    sample_probability AS probability_of
-                FROM transactions
-            )
-            WHERE kept = 'random' AND probability_of > 0 AND started_at >= from_at AND started_at < to_at
-                -- include chosen
-            GROUP BY trace_id
-        ) AS t
+    INNER JOIN (SELECT arrayJoin(sampled) AS each, each.1 AS trace_id, each.2 AS of_each) AS t
         ON s.trace_id = t.trace_id
-    WHERE s.started_at >= from_at AND s.started_at < to_at + INTERVAL 1 HOUR AND match(s.component, '^(?:{of})[.]')
+    WHERE s.trace_id IN (SELECT arrayJoin(sampled).1) AND match(s.component, '^(?:{of})[.]')
 )

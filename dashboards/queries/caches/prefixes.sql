@@ -1,6 +1,7 @@
 -- Key prefixes
 -- What the time in caches is for: `product:` of `product:123`. An estimate from the calls of transactions that were kept by chance, each for as many as it stands for.
 -- include window
+-- include sampled of=memcache|redis
 SELECT
     if(prefix = '', '(no prefix)', prefix) AS "prefix",
     component AS "component",

@@ -1,6 +1,7 @@
 -- Answers by host
 -- Statuses, or what failed where there was none. Also an estimate.
 -- include window
+-- include sampled of=http
 SELECT
     host AS "server",
     answer AS "answer",

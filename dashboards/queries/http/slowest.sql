@@ -11,15 +11,24 @@ SELECT
     t.of_kind AS "kind",
     t.example AS "trace"
 FROM spans AS s
-INNER JOIN (
-        SELECT trace_id, any(lower(hex(trace_id))) AS example, any(toString(service)) AS sender, any(toString(kind)) AS of_kind
-        FROM kinds_each
-        WHERE kept != '' AND http_ns > 0 AND started_at >= from_at AND started_at < to_at
+INNER JOIN
+    (
+        -- the slowest request of a transaction is on its bill
+        SELECT trace_id, lower(hex(trace_id)) AS example, toString(service) AS sender, toString(kind) AS of_kind
+        FROM
+        (
+            SELECT
+                trace_id, service, name AS kind, version, host, environment, attributes, started_at, kept,
+                http_request_max_ns AS max_ns
+            FROM transactions
+        )
+        WHERE kept != '' AND max_ns > 0 AND started_at >= from_at AND started_at < to_at
             -- include chosen
-        GROUP BY trace_id
+        ORDER BY max_ns DESC
+        LIMIT 200
     ) AS t
     ON s.trace_id = t.trace_id
-WHERE s.component = 'http.request' AND s.started_at >= from_at AND s.started_at < to_at + INTERVAL 1 HOUR
+WHERE s.component = 'http.request'
     AND $__conditionalAll(concat(s.attributes['server.address'], ':', s.attributes['server.port']) IN (${server:singlequote}), $server)
 ORDER BY "took" DESC
 LIMIT 50

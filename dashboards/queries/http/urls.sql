@@ -1,6 +1,7 @@
 -- Addresses
 -- An estimate from the requests of transactions that were kept by chance, each for as many as it stands for; values in an address are `?`. `again` are requests that the client sent once more, for each one.
 -- include window
+-- include sampled of=http
 SELECT
     what AS "request",
     sum(ns * n) / nullIf(sum(sum(ns * n)) OVER (), 0) AS "share",
