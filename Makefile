@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-slowlog bench-mysql bench-why release dashboards dashboard-pictures docs descriptors pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-dashboards bench-slowlog bench-mysql bench-why release dashboards dashboard-pictures docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -58,6 +58,10 @@ bench-ingest: setup
 ## bench-scale   disk, queries and pages over 10 million transactions and 100 million calls (ROWS=100000: faster)
 bench-scale: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.scale $(if $(ROWS),--rows $(ROWS)) $(ARGS)
+
+## bench-dashboards  every panel and board over 10 million transactions of a day, and ten viewers (ROWS=100000: faster)
+bench-dashboards: setup
+	@PYTHONPATH=examples $(BIN)/python -m tests.bench.boards $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 
 ## bench-why     what why claims about thousands of simulated pairs of windows, in 90 minutes (QUICK=1: a tenth of them)
 bench-why: setup

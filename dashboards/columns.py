@@ -70,9 +70,9 @@ _MEAN = Column(76, "none")
 """A mean of counts, with three digits: 0.0031, 2.50, 3460."""
 _CODE = Column(72, "none")
 """A number that counts nothing: a status, an error number, an id."""
-_SHARE = Column(76, "percentunit")
+_SHARE = Column(94, "percentunit")
 _BAD_COUNT = Column(68, "locale", 0, more=_coloured([(1, FAILED)]))
-_BAD_SHARE = Column(76, "percentunit", more=_coloured([(0.001, FAILED)]))
+_BAD_SHARE = Column(94, "percentunit", more=_coloured([(0.001, FAILED)]))
 """With three digits, so that 1 of 53,949 is not 0; red from 0.1 % on."""
 _CHANGE = Column(82, "percentunit", 0, more=_coloured([(0.25, WARNING), (1, FAILED)]))
 _MOMENT = Column(122, "time:MM-DD HH:mm:ss")

@@ -16,7 +16,9 @@ UIDS = {
 }
 """The boards' uids: addresses people keep, so they never change."""
 TAG = "walltime"
-_KEPT = "${datasource:queryparam}&${walltime_url:queryparam}"
+_KEPT = "&".join(
+    f"${{{name}:queryparam}}" for name in ("datasource", "host", "version", "environment", "filter", "walltime_url")
+)
 _SERVICE = "var-service=${__data.fields.service:percentencode}"
 _KIND = "var-kind=${__data.fields.kind:percentencode}"
 

@@ -79,14 +79,19 @@ def columns(name: str) -> list[str]:
     return list(dict.fromkeys(_COLUMN.findall(sql(name))))
 
 
-def _text(name: str, folder: str = "", given: str = "") -> str:
-    folder, of_pages = folder or name.rpartition("/")[0], name.removesuffix(".sql")
-    text = query_text(of_pages) if of_pages != name else (QUERIES / f"{name}.sql").read_text("utf-8")
-    values = dict(each.partition("=")[::2] for each in given.split())
-    text = _PARAMETER.sub(lambda parameter: values.get(parameter[1], parameter[0]), text)
+def included(text: str, folder: str = "") -> str:
+    """The text with the parts that its `-- include` lines stand for; one in this folder of queries/ comes first."""
 
-    def included(line: re.Match[str]) -> str:
-        own, part = f"{folder}/_{line[1]}", line[1] if line[1].endswith(".sql") else f"_{line[1]}"
-        return _text(own if (QUERIES / f"{own}.sql").exists() else part, folder, line[2]).rstrip()
+    def part(line: re.Match[str]) -> str:
+        own, of_pages = QUERIES / folder / f"_{line[1]}.sql", line[1].removesuffix(".sql")
+        path = own if own.exists() else QUERIES / f"_{line[1]}.sql"
+        inside = query_text(of_pages) if of_pages != line[1] else path.read_text("utf-8")
+        given = dict(each.partition("=")[::2] for each in line[2].split())
+        inside = _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), inside)
+        return included(inside, folder).rstrip()
 
-    return _INCLUDE.sub(included, text)
+    return _INCLUDE.sub(part, text)
+
+
+def _text(name: str) -> str:
+    return included((QUERIES / f"{name}.sql").read_text("utf-8"), name.rpartition("/")[0])

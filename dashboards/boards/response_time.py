@@ -14,7 +14,7 @@ BOARD = board(
     "Where the wall time of transactions goes, and how much of it there is.",
     line(2, status()),
     line(4, tiles("summary", SUMMARY)),
-    line(10, stacked("response_time/breakdown", 14, by="family"), rows("response_time/components", 10)),
+    line(10, stacked("response_time/breakdown", 13, by="family"), rows("response_time/components", 11)),
     line(8, lines("response_time/percentiles", 12), lines("response_time/cpu_and_queue", 12)),
     line(8, bars("response_time/rate", 12, unit="reqps"), bars("response_time/failures", 12, unit="percentunit")),
     line(10, rows("kinds")),

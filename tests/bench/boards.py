@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 from shop.services import ServiceError
@@ -41,7 +41,7 @@ def main(
     rows: Annotated[int, typer.Option(min=1, help="Transactions.")] = 10_000_000,
     days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
     hours: Annotated[list[float] | None, typer.Option(help="Length of the time shown. [1 and 24]")] = None,
-    only: Annotated[str, typer.Option(help="Boards whose address has this text.")] = "",
+    only: Annotated[str, typer.Option(help="Boards whose address has this (a regular expression).")] = "",
     folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
     again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
     seconds: Annotated[float, typer.Option(help="How long ten viewers watch; 0: not at all.")] = 60.0,
@@ -57,10 +57,13 @@ def main(
     try:
         filled = fill(where / "answers", rows, days, again=again, sampled=SAMPLED)
         console.print(f"Over {filled.transactions:,} transactions")
-        boards = [measure(where / "answers", length_s, only) for length_s in (each * 3600 for each in hours or HOURS)]
-        found |= {"filled": asdict(filled), "boards": [asdict(each) for took in boards for each in took]}
-        for took in boards:
-            console.print(boards_for_people(took))
+        boards = []
+        for length in hours or HOURS:
+            for took in measure(where / "answers", length * 3_600, only):
+                console.print(panels_for_people(took))
+                boards.append(took)
+        console.print(boards_for_people(boards))
+        found |= {"filled": asdict(filled), "boards": [asdict(each) for each in boards]}
         if seconds:
             found["viewed"] = asdict(viewed := view(where / "answers", seconds, only))
             console.print(viewed_for_people(viewed))
@@ -71,70 +74,41 @@ def main(
             shutil.rmtree(where)
     cores = foreign.cores()
     foreign_text = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile. "
-    console.print(
-        Text(f"{foreign_text}{found['machine']['processor']}, {found['machine']['cores']} cores.", style="dim")
-    )
+    where_text = "{processor}, {cores} cores.".format(**found["machine"])
+    console.print(Text(foreign_text + where_text, style="dim"))
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def boards_for_people(took: Sequence[BoardTook]) -> Group:
-    """A table for each board, and one of all."""
-    grids: list[Grid] = []
-    for board in took:
-        grid = _grid(
-            f"{board.board}, {board.hours:g} h",
-            "panel",
-            "points, s",
-            "alone ms",
-            "CPU ms",
-            "rows",
-            f"bar {PANEL_MS:.0f}",
-        )
-        for each in board.panels:
-            numbers = (f"{each.alone_ms:,.0f}", f"{each.cpu_ms:,.0f}", f"{each.rows:,}")
-            grid.add_row(
-                each.panel, str(each.interval_s), *numbers, each.error or ("over" if each.alone_ms > PANEL_MS else "")
-            )
-        grids.append(grid)
-    whole = _grid(
-        "Boards",
-        "board",
-        "hours",
-        "queries",
-        "first s",
-        "again s",
-        "CPU s",
-        "slowest panel, s",
-        "errors",
-        f"bar {BOARD_S:g}",
-    )
+def panels_for_people(board: BoardTook) -> Grid:
+    """A board's panels, beside the bar."""
+    headings = ("panel", "points, s", "alone ms", "CPU ms", "rows", f"bar {PANEL_MS:.0f}")
+    grid = _grid(f"{board.board}, {board.hours:g} h", *headings)
+    for each in board.panels:
+        numbers = (f"{each.alone_ms:,.0f}", f"{each.cpu_ms:,.0f}", f"{each.rows:,}")
+        verdict = each.error or ("over" if each.alone_ms > PANEL_MS else "")
+        grid.add_row(each.panel, str(each.interval_s), *numbers, verdict)
+    return grid
+
+
+def boards_for_people(took: Sequence[BoardTook]) -> Grid:
+    """All boards, beside the bar."""
+    headings = ("hours", "queries", "first s", "again s", "CPU s", "slowest panel s", "errors", f"bar {BOARD_S:g}")
+    grid = _grid("Boards", "board", *headings)
     for board in took:
         times = (f"{each:.2f}" for each in (board.first_s, board.again_s, board.cpu_s, board.slowest_s))
-        whole.add_row(
-            board.board,
-            f"{board.hours:g}",
-            str(board.queries),
-            *times,
-            str(board.errors),
-            "over" if board.first_s > BOARD_S else "",
-        )
-    return Group(*grids, whole)
+        verdict = "over" if board.first_s > BOARD_S else ""
+        grid.add_row(board.board, f"{board.hours:g}", str(board.queries), *times, str(board.errors), verdict)
+    return grid
 
 
 def viewed_for_people(viewed: Viewed) -> Grid:
     """What people who watch cost."""
-    grid = _grid(
-        "Viewers", "viewers", "queries", "errors", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}"
-    )
-    numbers = (
-        str(viewed.queries),
-        str(viewed.errors),
-        f"{viewed.seconds:.0f}",
-        f"{viewed.cpu_ms:.1f}",
-        f"{viewed.share:.1%}",
-    )
-    grid.add_row(str(viewed.viewers), *numbers, "over" if viewed.share > VIEWERS_SHARE else "")
+    headings = ("queries", "errors", "s", "CPU ms a query", "of a core", f"bar {VIEWERS_SHARE:.0%}")
+    grid = _grid("Viewers", "viewers", *headings)
+    counts = (str(each) for each in (viewed.viewers, viewed.queries, viewed.errors, round(viewed.seconds)))
+    verdict = "over" if viewed.share > VIEWERS_SHARE else ""
+    grid.add_row(*counts, f"{viewed.cpu_ms:.1f}", f"{viewed.share:.1%}", verdict)
     return grid
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,10 +34,10 @@ WIDTH_PX: Final = 1_600
 MOST_CHARS: Final = 160
 _TOKEN: Final = "bench"
 _STEPS_S: Final = (
-    (1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120), (450, 300), (750, 600),
-    (1_050, 900), (1_500, 1_200), (2_700, 1_800), (5_400, 3_600), (9_000, 7_200), (16_200, 10_800), (32_400, 21_600),
-    (86_400, 43_200), (604_800, 86_400),
-)  # fmt: skip
+    *((1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120), (450, 300)),
+    *((750, 600), (1_050, 900), (1_500, 1_200), (2_700, 1_800), (5_400, 3_600), (9_000, 7_200), (16_200, 10_800)),
+    *((32_400, 21_600), (86_400, 43_200), (604_800, 86_400)),
+)
 """Grafana's roundInterval: a length in seconds below the first becomes the second."""
 
 
@@ -108,8 +109,8 @@ class Plugin:
         return int(json.loads(response.headers["X-ClickHouse-Summary"])["result_rows"]), ""
 
     def interval_s(self, panel: Mapping[str, Any]) -> int:
-        """What Grafana makes of the panel's width in the time shown."""
-        length_s = self.length_s / (WIDTH_PX * panel["gridPos"]["w"] / 24)
+        """What Grafana makes of the panel's width in the time shown, at most `maxDataPoints` wide."""
+        length_s = self.length_s / min(WIDTH_PX * panel["gridPos"]["w"] / 24, panel.get("maxDataPoints") or WIDTH_PX)
         rounded_s = next((step for below, step in _STEPS_S if length_s < below), _STEPS_S[-1][1])
         least = re.fullmatch(r"(\d+)s", panel.get("interval") or "1s")
         return max(rounded_s, int(least[1]) if least else 1)
@@ -130,9 +131,9 @@ def started(folder: Path, length_s: float) -> Iterator[Plugin]:
             yield plugin
 
 
-def measure(folder: Path, length_s: float, only: str = "") -> list[BoardTook]:
+def measure(folder: Path, length_s: float, only: str = "") -> Iterator[BoardTook]:
     """Every board with the time shown so long."""
-    return [_board(folder, length_s, uid, board) for uid, board in dashboards().items() if only in uid]
+    return (_board(folder, length_s, uid, board) for uid, board in dashboards().items() if re.search(only, uid))
 
 
 def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) -> BoardTook:
@@ -161,9 +162,8 @@ def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) ->
 
 def _chosen(board: Mapping[str, Any]) -> dict[str, Any]:
     """The values with which its variables start."""
-    return {
-        each["name"]: each["current"]["value"] for each in board["templating"]["list"] if each["type"] != "datasource"
-    }
+    starting = (each for each in board["templating"]["list"] if each["type"] != "datasource")
+    return {each["name"]: each["current"]["value"] for each in starting}
 
 
 def _shown(board: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _alone(plugin: Plugin, panel: Mapping[str, Any], chosen: Mapping[str, Any]) 
 
 def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) -> Viewed:
     """Ten viewers, each with the next board, who refresh every 30 s; each at another second."""
-    boards = [board for uid, board in dashboards().items() if only in uid]
+    boards = [board for uid, board in dashboards().items() if re.search(only, uid)]
     errors: list[str] = []
     with started(folder, length_s) as plugin:
         for board in boards:  # first views are measured elsewhere
@@ -218,11 +218,9 @@ def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) 
                 if next_s >= began_s + seconds:
                     return
                 time.sleep(max(next_s - time.monotonic(), 0))
+                ask = partial(plugin.ask, chosen=_chosen(board), later_s=int(time.monotonic() - began_s))
                 with ThreadPoolExecutor(AT_ONCE) as browser:
-                    later_s = int(time.monotonic() - began_s)
-                    chosen = _chosen(board)
-                    answers = browser.map(lambda each: plugin.ask(*each, chosen, later_s), _asked(plugin, board))
-                    errors.extend(error for _, error in answers)
+                    errors.extend(error for _, error in browser.map(ask, *zip(*_asked(plugin, board), strict=True)))
 
         people = [
             threading.Thread(target=viewer, args=(number, board))
@@ -234,6 +232,5 @@ def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) 
             each.join()
         took_s = max(time.monotonic() - began_s, seconds)
         used_s = plugin.cpu_s() - before_s - idle_share * took_s
-    return Viewed(
-        VIEWERS, len(errors), len([*filter(None, errors)]), took_s, used_s * 1000 / len(errors), used_s / took_s
-    )
+    failed, asked = sum(map(bool, errors)), len(errors)
+    return Viewed(VIEWERS, asked, failed, took_s, used_s * 1000 / asked, used_s / took_s)

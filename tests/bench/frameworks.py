@@ -18,9 +18,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 import walltime
 from rich.console import Console
 from rich.table import Table
@@ -98,7 +98,9 @@ def cpu_ns(turn: Callable[[], int], settings: Settings) -> float:
     return turn() / REQUESTS
 
 
-def main(rounds: Annotated[int, typer.Option(min=10, help="Turns of each page.")] = 400) -> None:
+@click.command
+@click.option("--rounds", type=click.IntRange(10), default=400, help="Turns of each page.")
+def main(rounds: int) -> None:
     """Measure both pages."""
     walltime.configure(exporters="none", sample_hz=0)
     walltime.instrument()
@@ -119,4 +121,4 @@ def main(rounds: Annotated[int, typer.Option(min=10, help="Turns of each page.")
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

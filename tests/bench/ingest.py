@@ -14,9 +14,9 @@ import statistics
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 from rich.console import Console
 from shop.services import ServiceError
 
@@ -28,16 +28,17 @@ THOROUGH: Final = ("server", "ramp")
 """Rows that a quick run leaves out."""
 
 
-def main(
-    quick: Annotated[bool, typer.Option(help="A rough answer in half the time.")] = False,
-    rows: Annotated[str, typer.Option(help=f"Only these, comma-separated, of {', '.join(ROWS)}.")] = "",
-    variant: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME:SETTING=VALUE,…: measure with these settings too, in turn with the others."),
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Of each row and variant; what is told is the median.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write every run to this file.")] = None,
-) -> None:
+@click.command
+@click.option("--quick", is_flag=True, help="A rough answer in half the time.")
+@click.option("--rows", default="", help=f"Only these, comma-separated, of {', '.join(ROWS)}.")
+@click.option(
+    "--variant", multiple=True, help="NAME:SETTING=VALUE,…: measure with these settings too, in turn with the others."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1), default=1, help="Of each row and variant; what is told is the median."
+)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write every run to this file.")
+def main(quick: bool, rows: str, variant: tuple[str, ...], rounds: int, json_file: Path | None) -> None:
     """Measure the collector's receiving and storing."""
     variants = [Variant.of(each) for each in variant or []] or [Variant("")]
     chosen = [name.strip() for name in rows.split(",")] if rows else [n for n in ROWS if not (quick and n in THOROUGH)]
@@ -75,4 +76,4 @@ def _median(runs: list[Measured]) -> Measured:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

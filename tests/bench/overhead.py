@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -27,12 +26,12 @@ NARROWEST = 110
 """Columns of the table; a pipe has no width of its own."""
 
 
-def main(
-    quick: Annotated[bool, typer.Option(help="A rough answer in half the time.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Slices of each process.")] = 8,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write every sample to this file.")] = None,
-    history: Annotated[bool, typer.Option(help="Add the medians to tests/bench/history.jsonl.")] = False,
-) -> None:
+@click.command
+@click.option("--quick", is_flag=True, help="A rough answer in half the time.")
+@click.option("--rounds", type=click.IntRange(1), default=8, help="Slices of each process.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write every sample to this file.")
+@click.option("--history", is_flag=True, help="Add the medians to tests/bench/history.jsonl.")
+def main(quick: bool, rounds: int, json_file: Path | None, history: bool) -> None:
     """Measure what Walltime and OpenTelemetry's own instrumentations add to a request."""
     plan = Plan(processes=1 if quick else 2, rounds=rounds)
     foreign = ForeignLoad()
@@ -56,4 +55,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 from rich import box
 from rich.console import Console, Group
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -43,20 +43,32 @@ SHOWN_COLUMNS: Final = 0.05
 """Bytes per row; smaller columns are added up."""
 
 
+@click.command
+@click.option(
+    "--rows", type=click.IntRange(1), default=10_000_000, help="Transactions; calls are some ten times as many."
+)
+@click.option("--days", default=1.0, help="They are spread over so many.")
+@click.option("--only", default="", help="`disk`, `answers`, `pages` or `live`.")
+@click.option("--seconds", default=60.0, help="How long the shop is recorded for its disk.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the data goes, and stays. [a temporary one]")
+@click.option("--again", is_flag=True, help="Ask what an earlier run has left in --folder; fill nothing.")
+@click.option("--times", type=click.IntRange(1), default=5, help="Each page with each kind of parameters so often.")
+@click.option("--live-seconds", default=60.0, help="How long 20 people watch live pages.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write everything to this file.")
 def main(
-    rows: Annotated[int, typer.Option(min=1, help="Transactions; calls are some ten times as many.")] = 10_000_000,
-    days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
-    only: Annotated[str, typer.Option(help="`disk`, `answers`, `pages` or `live`.")] = "",
-    seconds: Annotated[float, typer.Option(help="How long the shop is recorded for its disk.")] = 60.0,
-    folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
-    again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
-    times: Annotated[int, typer.Option(min=1, help="Each page with each kind of parameters so often.")] = 5,
-    live_seconds: Annotated[float, typer.Option(help="How long 20 people watch live pages.")] = 60.0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything to this file.")] = None,
+    rows: int,
+    days: float,
+    only: str,
+    seconds: float,
+    folder: Path | None,
+    again: bool,
+    times: int,
+    live_seconds: float,
+    json_file: Path | None,
 ) -> None:
     """Measure what data takes on disk, and how long answers over much of it take."""
     if again and (folder is None or not (folder / "answers").is_dir()):
-        raise typer.BadParameter("nothing is there to ask; say the --folder of an earlier run", param_hint="--again")
+        raise click.BadParameter("nothing is there to ask; say the --folder of an earlier run", param_hint="--again")
     foreign = ForeignLoad()
     console = Console()
     console.width = max(console.width, NARROWEST)
@@ -191,4 +203,4 @@ def _notes(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

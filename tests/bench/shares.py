@@ -14,9 +14,8 @@ import functools
 import statistics
 import time
 from collections.abc import Callable
-from typing import Annotated
 
-import typer
+import click
 import walltime
 from rich.console import Console
 from rich.table import Table
@@ -35,10 +34,10 @@ from tests.running import running_transaction
 from tests.sdk.sink import Sink
 
 
-def main(
-    probability: Annotated[float, typer.Option(min=0, max=1, help="Share of the requests with detail.")] = 0.01,
-    turns: Annotated[int, typer.Option(min=1, help="Measurements of each part; the median counts.")] = 60,
-) -> None:
+@click.command
+@click.option("--probability", type=click.FloatRange(0, 1), default=0.01, help="Share of the requests with detail.")
+@click.option("--turns", type=click.IntRange(1), default=60, help="Measurements of each part; the median counts.")
+def main(probability: float, turns: int) -> None:
     """Say which part of Walltime takes how much of the CPU it costs."""
     machine.pin(0, 1)
     with Sink() as sink:
@@ -178,4 +177,4 @@ def _export_thread_ns(app: Application) -> float:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

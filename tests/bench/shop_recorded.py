@@ -9,9 +9,9 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from shop.load import Load, visits
 from shop.services import ServiceError, fast_folder
@@ -70,9 +70,11 @@ def _spans(body: bytes) -> int:
     return sum(len(scope.spans) for resource in request.resource_spans for scope in resource.scope_spans)
 
 
-def main(
-    file: Path, seconds: Annotated[float, typer.Option()] = 60.0, sampled: Annotated[float, typer.Option()] = SAMPLED
-) -> None:
+@click.command
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--seconds", default=60.0)
+@click.option("--sampled", default=SAMPLED)
+def main(file: Path, seconds: float, sampled: float) -> None:
     """Record the shop and write the bodies to FILE."""
     bodies = record(seconds, sampled)
     write_bodies(file, bodies)
@@ -80,4 +82,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

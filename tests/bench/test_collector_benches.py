@@ -1,4 +1,4 @@
-"""`make bench-ingest` and `make bench-scale` measure what they say: what was sent is counted, every answer timed."""
+"""The benches of the collector measure what they say: what was sent is counted, every answer timed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.dashboards.grafana import dashboards
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(400)]
 
@@ -53,3 +55,15 @@ def test_bench_scale_fills_what_it_says_and_gets_every_answer(tmp_path: Path) ->
     assert {each["view"] for each in document["pages"]} >= {"/", "/kinds/…", "/servers/…", "/statements/…"}
     assert all(each["requests"] >= each["people"] for each in document["live"])
     assert "bytes a row on disk" in said
+
+
+def test_bench_dashboards_asks_every_panel_and_gets_every_answer(tmp_path: Path) -> None:
+    few = ("--rows", "20000", "--hours", "1", "--seconds", "31")
+    said, document = run("tests.bench.boards", tmp_path / "boards.json", *few)
+    assert {each["board"] for each in document["boards"]} == set(dashboards())
+    assert all(each["errors"] == 0 for each in document["boards"])
+    taken = [panel for board in document["boards"] for panel in board["panels"]]
+    assert [panel["panel"] for panel in taken if panel["error"]] == []
+    assert sum(panel["rows"] for panel in taken) > len(taken)
+    assert (document["viewed"]["errors"], document["viewed"]["queries"] > 10) == (0, True)
+    assert "CPU ms a query" in said

@@ -81,9 +81,10 @@ def test_targets_speak_to_plugin_3_and_plugin_4(board: dict[str, Any]) -> None:
 @each_board
 def test_every_variable_used_exists_and_is_quoted(board: dict[str, Any]) -> None:
     for sql in questions(board).values():
-        used = set(re.findall(r"\$\{(\w+):singlequote\}", sql))
-        assert set(re.findall(r"\$\{?(\w+)", sql)) <= set(re.findall(r"\$(__\w+)", sql)) | variables(board).keys()
-        assert used <= variables(board).keys()
+        named, quoted = set(re.findall(r", \$(\w+)\)", sql)), set(re.findall(r"\$\{(\w+):singlequote\}", sql))
+        assert named | quoted <= variables(board).keys()
+        bare = re.sub(r", \$\w+\)|\$\{\w+:singlequote\}", "", sql)  # the first is of $__conditionalAll
+        assert all(name.startswith("__") for name in re.findall(r"\$\{?(\w+)", bare))
         assert "[[" not in sql  # Grafana's old way to write a variable
         assert not re.search(r"(?<!\$)\{[a-z]\w*\}", sql), "a parameter of an include is missing"
         assert "-- include" not in sql

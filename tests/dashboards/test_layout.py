@@ -25,7 +25,7 @@ LONGEST = {
     "ns": ["87.3 µs", "888 ms", "8.88 mins"],
     "locale": ["88,888"],
     "none": ["0.00888", "8888"],
-    "percentunit": ["88.8%", "-88%"],
+    "percentunit": ["0.00888%", "-88%"],
     "reqps": ["888 req/s"],
     "ops": ["888 ops/s"],
     "short": ["8.88 K"],
@@ -70,7 +70,8 @@ def longest(name: str, look: dict[str, Any], answer: Answer) -> list[str]:
         return []
     assert "unit" in look, f"{name}: a number without a unit is written as 3 K"
     is_code = look["unit"] == "none" and "Int" in kind
-    texts = ["888888"] if is_code else LONGEST[look["unit"]]
+    is_whole_percent = look["unit"] == "percentunit" and look.get("decimals") == 0
+    texts = ["888888"] if is_code else ["-8,888%"] if is_whole_percent else LONGEST[look["unit"]]
     return [*texts, *(["8,888,888"] if name in COUNTS_WITH_MORE else [])]
 
 

@@ -23,6 +23,7 @@ UNKNOWN = {
     "auto_count": "as auto",
     "auto_min": "as auto",
     "show": "the tooltip of 9.5's heat map; later ones have mode, which is written too",
+    "fieldMinMax": "in the types of @grafana/data alone; older ones have one scale for all tiles",
     "hidden": "the table of 12 and 13 turns it into hideFrom.viz when it opens the board",
     "footer": "the table of 12 and 13 turns it into a property of fields when it opens the board",
 }

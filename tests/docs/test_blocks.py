@@ -18,7 +18,6 @@ import tomli
 import walltime
 import yaml
 from shop.services import MariaDB
-from typer.main import get_command
 from walltime_collector.cli import app
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.config.settings import Settings
@@ -72,7 +71,7 @@ def test_commands_before_an_output_are_parsed(block: Block) -> None:
 
 def parse(text: str) -> None:
     arguments = shlex.split(re.split(r" (?:\|\|?|&&?)(?: |$)", text)[0], comments=True)
-    command: Any = get_command(app)  # of a copy of click inside typer
+    command: Any = app
     context, name = None, "walltime"
     while hasattr(command, "get_command"):
         context = command.make_context(name, arguments, parent=context)

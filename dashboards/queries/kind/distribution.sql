@@ -4,11 +4,9 @@
 SELECT
     time,
     repeat(char(226, 128, 139), assumeNotNull(class - lowest) + 1) AS place,
-    multiIf(
-        class < 15, concat(toString(round(pow(10, class / 5), 1)), ' ns'),
-        class < 30, concat(toString(round(pow(10, class / 5 - 3), 1)), ' µs'),
-        class < 45, concat(toString(round(pow(10, class / 5 - 6), 1)), ' ms'),
-        concat(toString(round(pow(10, class / 5 - 9), 1)), ' s')) AS took,
+    concat(
+        toString(round([1, 1.6, 2.5, 4, 6.3][class % 5 + 1] * pow(10, intDiv(class, 5) % 3), 1)),
+        [' ns', ' µs', ' ms', ' s', ' ks'][intDiv(class, 15) + 1]) AS took,
     nullIf(number[class], 0) AS transactions
 FROM
 (

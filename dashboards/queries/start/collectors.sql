@@ -1,13 +1,15 @@
 -- Collectors
 -- Of the last whole minute that each wrote. `waiting` are transactions and spans on its disk, `lag` is how long the oldest has been there.
+WITH
+    recent AS (SELECT * FROM walltime_health WHERE minute >= now() - INTERVAL 1 DAY)
 SELECT
     machine AS "host",
     if(is_well, 'All is well', concat('Not well: ', arrayStringConcat(what, ', '))) AS "health",
-    written AS "received",
-    spooled_now AS "waiting",
+    toNullable(written) AS "received",
+    toNullable(spooled_now) AS "waiting",
     nullIf(oldest_s, 0) * 1e9 AS "lag",
     nullIf(gone, 0) AS "errors",
-    last_minute AS "last seen"
+    toNullable(last_minute) AS "last seen"
 FROM
 (
     SELECT
@@ -19,8 +21,9 @@ FROM
         argMax(spooled, minute) AS spooled_now,
         argMax(spool_oldest_s, minute) AS oldest_s,
         argMax(dead + lost, minute) AS gone
-    FROM walltime_health
-    WHERE minute >= now() - INTERVAL 1 DAY
+    FROM recent
     GROUP BY collector
 )
-ORDER BY machine
+UNION ALL
+SELECT '', 'No state of a collector is stored of the last day.', NULL, NULL, NULL, NULL, NULL
+WHERE (SELECT count() FROM recent) = 0

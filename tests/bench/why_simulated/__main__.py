@@ -15,9 +15,8 @@ import time
 from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -31,26 +30,35 @@ UNCHANGED, CHANGED = 2_000, 400
 """Pairs of each family."""
 
 
+@click.command
+@click.option("--family", multiple=True, help="Its name, or a part of its name. [all]")
+@click.option("--pairs", default=0, help="Of each family. [2,000; 400 of those with a change]")
+@click.option("--first", default=0, help="The number of the first one.")
+@click.option("--seed", default=1)
+@click.option("--show", default=0, help="So many false answers of each family, with their sentences.")
+@click.option("--every", is_flag=True, help="Show true ones as well.")
+@click.option("--weeks", type=int, help="Weeks in which nothing happens. [1; 0 with --quick or --family]")
+@click.option("--quick", is_flag=True, help="A tenth of the pairs.")
+@click.option("--processes", default=os.cpu_count() or 1)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write all answers to this file.")
 def main(
-    family: Annotated[list[str] | None, typer.Option(help="Its name, or a part of its name. [all]")] = None,
-    pairs: Annotated[int, typer.Option(help="Of each family. [2,000; 400 of those with a change]")] = 0,
-    first: Annotated[int, typer.Option(help="The number of the first one.")] = 0,
-    seed: Annotated[int, typer.Option()] = 1,
-    show: Annotated[int, typer.Option(help="So many false answers of each family, with their sentences.")] = 0,
-    every: Annotated[bool, typer.Option(help="Show true ones as well.")] = False,
-    weeks: Annotated[
-        int | None, typer.Option(help="Weeks in which nothing happens. [1; 0 with --quick or --family]")
-    ] = None,
-    quick: Annotated[bool, typer.Option(help="A tenth of the pairs.")] = False,
-    processes: Annotated[int, typer.Option()] = os.cpu_count() or 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write all answers to this file.")] = None,
+    family: tuple[str, ...],
+    pairs: int,
+    first: int,
+    seed: int,
+    show: int,
+    every: bool,
+    weeks: int | None,
+    quick: bool,
+    processes: int,
+    json_file: Path | None,
 ) -> None:
     """Ask `why` about simulated pairs of windows."""
     known = (*FAMILIES, *CHANGES)
     wanted = {each for text in family or known for each in ([text] if text in known else known) if text in each}
     chosen = [each for each in known if each in wanted]
     if not chosen:
-        raise typer.BadParameter(f"there are {', '.join(known)}", param_hint="--family")
+        raise click.BadParameter(f"there are {', '.join(known)}", param_hint="--family")
     tenth = 10 if quick else 1
     asked: list[Task] = []
     for name in chosen:
@@ -87,4 +95,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
-import typer
+import click
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.health.counters import Health
 from walltime_collector.health.incidents.watch import IncidentWatch
@@ -96,11 +95,11 @@ def _engine() -> Iterator[EmbeddedEngine]:
             engine.close()
 
 
-def main(
-    kinds: Annotated[int, typer.Option(min=1)] = KINDS,
-    times: Annotated[int, typer.Option("--looks", min=1)] = 12,
-    weeks: Annotated[int, typer.Option(min=0, help="Also so many weeks in which nothing happens.")] = 0,
-) -> None:
+@click.command
+@click.option("--kinds", type=click.IntRange(1), default=KINDS)
+@click.option("--looks", "times", type=click.IntRange(1), default=12)
+@click.option("--weeks", type=click.IntRange(0), default=0, help="Also so many weeks in which nothing happens.")
+def main(kinds: int, times: int, weeks: int) -> None:
     """Measure looks for incidents."""
     took = looks(kinds, times)
     print(
@@ -113,4 +112,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

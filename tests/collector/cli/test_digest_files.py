@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 from walltime_collector.cli.digest import files
 from walltime_collector.cli.digest.command import sorted_words
 from walltime_collector.cli.digest.files import LogDigest, digest_of_files
@@ -214,7 +214,7 @@ def test_bad_input_costs_nothing_that_was_good(tmp_path: Path) -> None:
     ],
 )
 def test_words_that_mean_nothing_are_refused(words: list[str], expected: str) -> None:
-    with pytest.raises((CommandFailed, typer.BadParameter), match=expected):
+    with pytest.raises((CommandFailed, click.BadParameter), match=expected):
         sorted_words(words)
 
 

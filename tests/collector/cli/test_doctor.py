@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from walltime_collector.cli import app
 
 from tests.collector.clickhouse.spans import pairs, request, span

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from typer.testing import CliRunner
 from walltime_collector.cli import app
+from walltime_collector.conversion import from_json
 from walltime_collector.health.applications import Application, Applications, Uncovered
 from walltime_collector.health.findings import described, findings, summary
 from walltime_collector.health.status import Loss
-from walltime_collector.query.answers import from_json
 
 from tests.collector.clickhouse.spans import pairs, request, span
 from tests.collector.traffic import MS

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.cli.doctor import clickhouse
 from walltime_collector.cli.doctor.cluster import Node, check_cluster, check_node, check_tokens

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import click
 import httpx2
 import pytest
-import typer
 from jsonschema import Draft202012Validator
 from walltime_collector.cli.client import Client as HttpClient
 from walltime_collector.cli.mcp.serve import serve_http
@@ -370,5 +370,5 @@ def test_other_hosts_and_pages_of_other_sites_are_refused(served: Served) -> Non
 
 @pytest.mark.parametrize("address", ["0.0.0.0:8465", "192.0.2.1:8465", "8465", "127.0.0.1", "[::]:8465"])
 def test_only_loopback_addresses_are_listened_on(address: str) -> None:
-    with pytest.raises(typer.BadParameter, match="loopback"):
+    with pytest.raises(click.BadParameter, match="loopback"):
         serve_http(HttpClient("http://127.0.0.1:8464"), address)

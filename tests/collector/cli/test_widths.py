@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console, RenderableType
 from rich.text import Text
-from typer.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.cli.drawing.bars import filled
 from walltime_collector.cli.show import render as render_show

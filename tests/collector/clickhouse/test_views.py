@@ -1,4 +1,4 @@
-"""The views for people say what the tables say: the same sums, by the same families, read from no more than is needed."""
+"""The views for people: the sums of the tables, by the families of Python, read from no more than is needed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,7 @@ from tests.collector.traffic import MS, SentCall, Value
 FAMILY_NAMES = ["application" if each == "custom" else each for each in FAMILIES]
 ODD = (
     *("mysql", "mysql.", ".mysql", "mysqlx.query", "MySQL.query", "redis.hgetall", "http.retry", "python.gc", "python"),
-    *(
-        "",
-        ".",
-        "(other)",
-        "other.x",
-        "view.x",
-        "my view",
-        "render",
-        "session.x",
-        "memcache.a.b",
-        "ünï.cödé",
-        "a'b\\",
-        "%",
-    ),
+    *("", ".", "(other)", "other.x", "view.x", "my view", "render", "session.x", "memcache.a.b", "ünï.cödé", "a'b\\"),
 )
 NAMES = (*COLUMNS, *sorted(FRAMEWORK), "other", *ODD)
 VIEWS = {
@@ -80,7 +67,8 @@ def test_a_component_has_the_family_that_python_gives_it(engine: Engine) -> None
     """The view's own expression, on a table of names instead of a bill."""
     (view,) = rows(engine, "SELECT as_select AS sql FROM system.tables WHERE name = 'servers_by_minute'")
     expression = view["sql"].partition("component, multiIf(")[2].partition(") AS family")[0]
-    sql = f"SELECT component, multiIf({expression}) AS family FROM (SELECT arrayJoin({{names:Array(String)}}) AS component)"
+    names = "(SELECT arrayJoin({names:Array(String)}) AS component)"
+    sql = f"SELECT component, multiIf({expression}) AS family FROM {names}"
     found = {row["component"]: row["family"] for row in engine.query(sql, {"names": NAMES})}
     assert found == {name: "application" if family(name) == "custom" else family(name) for name in NAMES}
 
@@ -104,10 +92,7 @@ def test_a_kind_has_the_same_sums_by_minute_and_one_by_one(engine: Engine) -> No
     ]
     sums = ", ".join(f"sum(v.{each}) AS {each}" for each in columns)
     by_minute, each = (
-        rows(
-            engine,
-            f"SELECT service, kind, version, max(v.max_ns) AS longest_ns, {sums} FROM {view} AS v GROUP BY ALL ORDER BY ALL",
-        )
+        rows(engine, f"SELECT service, kind, version, max(v.max_ns), {sums} FROM {view} AS v GROUP BY ALL ORDER BY ALL")
         for view in ("kinds_by_minute", "kinds_each")
     )
     assert by_minute == each
@@ -121,9 +106,7 @@ def test_a_kind_has_the_same_sums_by_minute_and_one_by_one(engine: Engine) -> No
 def test_components_add_up_to_the_families_of_their_kind(engine: Engine) -> None:
     (kinds,) = rows(engine, f"SELECT {', '.join(f'sum({each}_ns)' for each in FAMILY_NAMES)} FROM kinds_each")
     for view in ("components_by_minute", "components_each"):
-        found = rows(
-            engine, f"SELECT family, sum(time_ns) AS ns, any(position) AS position FROM {view} GROUP BY family"
-        )
+        found = rows(engine, f"SELECT family, position, sum(time_ns) AS ns FROM {view} GROUP BY family, position")
         assert {row["family"]: row["ns"] for row in found} == {
             each: ns for each, ns in zip(FAMILY_NAMES, kinds.values(), strict=True) if ns
         }
@@ -161,12 +144,8 @@ def test_servers_and_statements_have_the_same_sums_by_minute_and_one_by_one(
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("view", VIEWS)
 def test_conditions_on_service_kind_and_time_reach_the_index(engine: Engine, view: str) -> None:
-    moment = (
-        "toDateTime64('2026-01-01 00:00:00', 9, 'UTC')"
-        if view.endswith("_each")
-        else "toDateTime('2026-01-01 00:00:00', 'UTC')"
-    )
-    condition = f"service = 'shop' AND kind = 'GET /search' AND {VIEWS[view]} > {moment}"
+    moment = "now64(9)" if view.endswith("_each") else "now()"
+    condition = f"service = 'shop' AND kind = 'GET /search' AND {VIEWS[view]} > {moment} - INTERVAL 1 HOUR"
     plan = rows(engine, f"EXPLAIN indexes = 1 SELECT count() FROM {view} WHERE {condition}")
     (index,) = [row["explain"] for row in plan if "Condition" in row["explain"] and "service" in row["explain"]]
     assert all(f"({column} " in index or f"({column} in" in index for column in ("service", "name", VIEWS[view])), index
@@ -174,5 +153,5 @@ def test_conditions_on_service_kind_and_time_reach_the_index(engine: Engine, vie
 
 @pytest.mark.parametrize("view", [*VIEWS, "families"])
 def test_a_view_is_explained(engine: Engine, view: str) -> None:
-    (table,) = rows(engine, f"SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = '{view}'")
+    (table,) = rows(engine, f"SELECT comment FROM system.tables WHERE name = '{view}'")
     assert table["comment"].startswith(("A row is ", "The families "))

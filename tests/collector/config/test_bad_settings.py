@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import tomli
 import trustme
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.clickhouse.opening import open_engine
 from walltime_collector.clickhouse.server.client import ClientTls, address

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import tomli
 import walltime_collector
+from click.testing import CliRunner
 from pydantic import SecretStr
-from typer.testing import CliRunner
 from walltime.settings.neighbours import NEIGHBOURS as SDKS_NEIGHBOURS
 from walltime.settings.settings import Settings as SdkSettings
 from walltime_collector.cli import app

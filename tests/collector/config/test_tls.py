@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import trustme
-from typer.testing import CliRunner
+from click.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.config.settings import Settings
 from walltime_collector.config.tls import Tls

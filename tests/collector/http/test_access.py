@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from pydantic import SecretStr
 from starlette.routing import Route
-from typer.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.config.settings import Settings, address, is_loopback
 from walltime_collector.errors import SettingsRefused

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.conversion import from_json
 from walltime_collector.format import duration, milliseconds
-from walltime_collector.query.answers import Trace, from_json
+from walltime_collector.query.answers import Trace
 from walltime_collector.query.transaction.place import FEWEST, Place, place
 from walltime_collector.query.transaction.wording import KEPT
 

@@ -261,6 +261,14 @@ BUILT_IN = {f"{component.replace('.', '_')}_{counter}" for component in COLUMNS 
 ON_THE_WIRE = {f"walltime.{component}.{counter}" for component in COLUMNS for counter in COLUMNS[component]}
 _COLUMN = rf"\b(?:{'|'.join(component.replace('.', '_') for component in COLUMNS)})_\w+"
 IN_MINUTES = {column for column in BUILT_IN if not column.endswith(("_max_ns", "_keys"))}
+OF_VIEWS = {
+    f"{component.replace('.', '_')}_{counter}"
+    for component in COLUMNS
+    for counter in COLUMNS[component]
+    if counter in (*OF_ALL, *SUMMED)
+}
+TIMES = {column for column in BUILT_IN if column.endswith("_time_ns")}
+LOOKED_UP = {"mysql_query_calls", "memcache_get_hits", "memcache_get_misses"}
 
 
 def columns_in(text: str) -> set[str]:
@@ -282,6 +290,10 @@ def statement_of(name: str) -> str:
         ("otel_traces", BUILT_IN),
         ("transactions_1m", IN_MINUTES),
         ("count_transactions", IN_MINUTES),
+        ("kinds_by_minute", TIMES | LOOKED_UP),
+        ("kinds_each", TIMES | LOOKED_UP),
+        ("components_by_minute", OF_VIEWS & IN_MINUTES),
+        ("components_each", OF_VIEWS),
     ],
 )
 def test_the_schema_has_the_columns_of_the_table_of_counters(name: str, expected: set[str]) -> None:

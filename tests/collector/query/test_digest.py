@@ -7,12 +7,12 @@ from collections import defaultdict
 from dataclasses import asdict
 
 import pytest
-from rich.console import Console
 from walltime_collector.cli.digest.text import render
 from walltime_collector.cli.drawing.statements import statements
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.conversion import from_json
 from walltime_collector.observe.slowlog.entry import Entry
-from walltime_collector.query.answers import Bill, Trace, from_json
+from walltime_collector.query.answers import Bill, Trace
 from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
 from walltime_collector.query.transaction.show import show
 from walltime_collector.statements.fingerprint import fingerprint
@@ -85,7 +85,7 @@ def test_the_servers_view_is_weighted_and_laid_beside_the_applications(engine: E
     assert [(sender.service, sender.name) for sender in alone.senders] == [("shop", "/x")]
     assert answer.statements[0] == alone
 
-    shown = " ".join(said(render(answer, Console(width=120, color_system=None))).split())
+    shown = " ".join(said(render(answer)).split())
     assert "client 60.0 ms 6 calls, 10.0 ms each" in shown
     assert "6 logged (in 3 entries), 6.00 ms each" in shown
     assert "500 rows examined for each sent or changed" in shown
@@ -126,7 +126,7 @@ def test_an_old_log_is_included_when_all_time_is_requested(engine: Engine) -> No
 
 def test_without_data_the_output_states_what_to_do() -> None:
     nothing = Digest("", "", "total", "", 0, 0, 0, 0, 0, ())
-    assert "walltime serve --slow-log" in said(render(nothing, Console(width=120, color_system=None)))
+    assert "walltime serve --slow-log" in said(render(nothing))
 
 
 def test_the_api_answers_and_refuses_like_the_others(collector: Collector) -> None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 from walltime_collector.cli.digest.text import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
@@ -54,7 +53,7 @@ def test_a_statement_without_a_known_sender_is_marked(logged: Engine) -> None:
     assert (migration.senders, dump.senders) == ((), ())
     assert (migration.is_before_applications, dump.is_before_applications) == (True, False)
     assert answer.unsent_ns == 1_700 * MS
-    shown = " ".join(said(render(answer, Console(width=120, color_system=None))).split())
+    shown = " ".join(said(render(answer)).split())
     assert "1.70 s of it sent by no known service (--service NAME leaves that out)" in shown
     assert "sent by no known service: before the first transaction was stored: a migration" in shown
     assert "sent by no known service: a migration, a shell, a backup" in shown
@@ -65,7 +64,7 @@ def test_a_service_has_its_own_statements_also_those_whose_comment_does_not_name
     texts = {each.fingerprint for each in answer.statements}
     assert {text[:12] for text in texts} == {"select catal", "select stock"}
     assert answer.unsent_ns == 0
-    assert "no known service" not in said(render(answer, Console(width=120)))
+    assert "no known service" not in said(render(answer))
 
 
 def test_twenty_statements_with_long_lists_fit_on_a_few_screens(engine: Engine) -> None:
@@ -81,7 +80,7 @@ def test_twenty_statements_with_long_lists_fit_on_a_few_screens(engine: Engine) 
     answer = digest(engine, since_s=HOUR_S, limit=30)
     wide = [each for each in answer.statements if "wide_" in each.fingerprint]
     assert len(wide) == 20
-    shown = said(render(answer, Console(width=120, color_system=None)), 120)
+    shown = said(render(answer), 120)
     assert "select catalogue_product.column_0, catalogue_product.column_1, … 28 more from" in shown
     assert len(shown.splitlines()) < 6 * len(answer.statements)
     assert "a whole statement: walltime digest ID" in shown
@@ -105,7 +104,7 @@ def test_a_statement_matches_by_its_id_by_its_printed_text_and_by_itself(logged:
         assert each in [replace(one, history=None) for one in answer.statements], written
         assert answer.all_statements == 1 or written == each.fingerprint[:500]
     whole = digest(logged, since_s=HOUR_S, statement=each.fingerprint_id)
-    assert each.fingerprint in " ".join(said(render(whole, Console(width=100, color_system=None)), 100).split())
+    assert each.fingerprint in " ".join(said(render(whole), 100).split())
     with pytest.raises(NotStored, match="no statement 'SELECT nothing' is stored"):
         digest(logged, since_s=HOUR_S, statement="SELECT nothing")
 

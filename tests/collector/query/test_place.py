@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query.answers import from_json
+from walltime_collector.conversion import from_json
 from walltime_collector.query.transaction.place import FEWEST, SAMPLED, Place, place
 from walltime_collector.query.transaction.place_words import percentile
 

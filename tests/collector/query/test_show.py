@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.conversion import from_json
 from walltime_collector.query.after_response import after_response
-from walltime_collector.query.answers import Trace, from_json
+from walltime_collector.query.answers import Trace
 from walltime_collector.query.queries import query_text, run
 from walltime_collector.query.top import top
 from walltime_collector.query.transaction.show import show

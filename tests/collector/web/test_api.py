@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from walltime_collector.query.answers import Top, Trace, from_json
+from walltime_collector.conversion import from_json
+from walltime_collector.query.answers import Top, Trace
 
 from tests.collector.conftest import Collector
 

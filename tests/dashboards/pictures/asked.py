@@ -40,7 +40,7 @@ def opened(
     def ask(target: Mapping[str, Any], interval_s: float) -> dict[str, Any]:
         shown = replace(grafana.shown, interval_s=max(int(interval_s), 1))
         try:
-            answer = grafana.ask_raw(expand(target["rawSql"], plugin, shown, values))
+            answer = _answer(grafana, expand(target["rawSql"], plugin, shown, values))
             return {"frames": frames(answer, target["refId"], target["format"])}
         except (AssertionError, KeyError, ValueError) as error:
             return {"error": f"{type(error).__name__}: {error}"}
@@ -55,9 +55,16 @@ def opened(
         mark
         for each in board.get("annotations", {}).get("list", [])
         if each.get("enable") and "rawSql" in each.get("target", {})
-        for mark in _marks(each, grafana.ask_raw(expand(each["target"]["rawSql"], plugin, grafana.shown, values)))
+        for mark in _marks(each, _answer(grafana, expand(each["target"]["rawSql"], plugin, grafana.shown, values)))
     ]
     return Opened(board, values, results, marks)
+
+
+def _answer(grafana: Grafana, statement: str) -> Answer:
+    """Once for both themes: what is stored does not change."""
+    if statement not in grafana.answers:
+        grafana.answers[statement] = grafana.ask_raw(statement)
+    return grafana.answers[statement]
 
 
 def _value(start: str | Sequence[str], text: str) -> str | list[str]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Any, Final
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from ..errors import CollectorError, UsageError
 from ..format import printable
-from .options import ClientCertificate, Json, TokenFile, Url
+from .options import global_options
 from .output import write
-
-if TYPE_CHECKING:
-    from typer._click import Command
 
 COMMANDS: Final = {
     "serve": "serve:serve",
@@ -35,53 +31,38 @@ COMMANDS: Final = {
     "doctor": "doctor.command:doctor",
     "slowlog": "slowlog.command:slow_logs",
     "dead-letter": "dead_letters:dead_letters",
-    "deadletter": "dead_letters:dead_letters",
 }
 """The module and the name of each command, in the order of the help."""
-_EARLIER_NAMES: Final = {"deadletter"}
+_EARLIER_NAMES: Final = {"deadletter": "dead-letter"}
 """Until 0.1; not in the help."""
-_PLAIN: Final[dict[str, Any]] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
-class _Commands(TyperGroup):
+class _Commands(click.Group):
     """Imports a command when it is named: what the others import takes longer than a short command."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Command | None:  # type: ignore[override]
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:  # all: "Did you mean …?"
-            if name not in self.commands:
-                self.commands[name] = _command(name)
-        return self.commands.get(cmd_name)
-
-
-def _command(name: str) -> Command:
-    module, _, attribute = COMMANDS[name].partition(":")
-    command = getattr(import_module(f".{module}", __name__), attribute)
-    if isinstance(command, typer.Typer):
-        group = typer.main.get_group(command)
-        group.hidden = name in _EARLIER_NAMES
-        return group
-    alone = typer.Typer(add_completion=False, **_PLAIN)
-    alone.command(name)(command)
-    return typer.main.get_command(alone)
-
-
-app = typer.Typer(cls=_Commands, invoke_without_command=True, **_PLAIN)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = _EARLIER_NAMES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].partition(":")
+        command: click.Command = getattr(import_module(f".{module}", __name__), attribute)
+        return command
 
 
 def main() -> None:
-    """Run the command line; the exit codes are those of `before_the_command`."""
+    """Run the command line; the exit codes are in the help of `app`."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # without UTF-8: "?" and no traceback
     try:
         code = app(standalone_mode=False, prog_name="walltime")
-    except typer.TyperException as error:
+    except click.ClickException as error:
         code = _complain(error.format_message(), error.exit_code)
     except CollectorError as error:
         code = _complain(str(error), 2 if isinstance(error, UsageError) else 1)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         code = 130
     raise SystemExit(code)
 
@@ -91,25 +72,16 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        from importlib.metadata import version
-
-        write(f"walltime {version('walltime-collector')}\n")
-        raise typer.Exit
-
-
-@app.callback()
-def before_the_command(
-    context: typer.Context,
-    _version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
-    ] = False,
-    url: Url = None,
-    as_json: Json = False,
-    token_file: TokenFile = None,
-    client_certificate: ClientCertificate = None,
-) -> None:
+@click.group(
+    cls=_Commands,
+    commands=dict.fromkeys(COMMANDS),  # of them only the names: for "Did you mean …?"
+    invoke_without_command=True,
+    context_settings={"show_default": True},
+)
+@click.version_option(package_name="walltime-collector", message="walltime %(version)s", help="Print the version.")
+@global_options
+@click.pass_context
+def app(context: click.Context, /, **options: Any) -> None:
     """
     Where did the wall time of this request go, and why?
 
@@ -122,8 +94,10 @@ def before_the_command(
       2    wrong usage: an option, a parameter or a statement is invalid
       130  interrupted by Ctrl-C
 
-    Shell completion: walltime --install-completion (bash, zsh, fish or PowerShell), then open a new shell.
+    \b
+    Completion in bash; docs/commands.md has zsh, fish and PowerShell:
+      eval "$(_WALLTIME_COMPLETE=bash_source walltime)"
     """
-    context.obj = dict(url=url, as_json=as_json, token_file=token_file, client_certificate=client_certificate)  # noqa: C408
+    context.obj = options
     if context.invoked_subcommand is None:
-        write(context.get_help() + "\n")
+        write(f"{context.get_help()}\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -85,7 +84,7 @@ class Client:
             document = json.loads(content)
         except ValueError as error:
             raise CommandFailed(not_walltime) from error
-        if status == HTTPStatus.OK:
+        if status == 200:
             return document
         problem = document.get("error") if isinstance(document, dict) else None
         if not isinstance(problem, dict):
@@ -151,6 +150,4 @@ def _bearer(token: str) -> dict[str, str]:
 
 def _is_usage_error(status: int, where: object) -> bool:
     """Whether the request itself is wrong: a parameter or a statement, and not its size or a missing permission."""
-    return (status == HTTPStatus.BAD_REQUEST and where != "limit") or (
-        status == HTTPStatus.FORBIDDEN and where == "sql"
-    )
+    return (status == 400 and where != "limit") or (status == 403 and where == "sql")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..format import plural, printable
 from ..spool.dead_letters import Letter
@@ -14,11 +14,10 @@ from .client import Client
 from .options import with_global_options
 from .output import print_json, print_rendered, read_as, write
 
-dead_letters = typer.Typer(
-    help="Requests that the database refused for good.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+
+@click.group
+def dead_letters() -> None:
+    """Requests that the database refused for good."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,8 @@ class Letters:
     letters: tuple[Letter, ...]
 
 
-Names = Annotated[list[str] | None, typer.Argument(help="Names, as `list` shows them.")]
-All = Annotated[bool, typer.Option("--all", help="All dead letters.")]
+_names = click.argument("names", nargs=-1, help="Names, as `list` shows them.")
+_all = click.option("--all", "everything", is_flag=True, help="All dead letters.")
 
 
 @dead_letters.command("list")
@@ -63,8 +62,10 @@ def list_letters(client: Client, as_json: bool) -> None:
 
 
 @dead_letters.command("retry")
+@_names
+@_all
 @with_global_options
-def retry_letters(client: Client, as_json: bool, names: Names = None, everything: All = False) -> None:
+def retry_letters(client: Client, as_json: bool, names: tuple[str, ...], everything: bool) -> None:
     """Load them again, for example after an upgrade. A letter that is refused again comes back."""
     _print_changed(
         client.post("/api/deadletters/retry", _chosen(names, everything)), "moved back to be loaded", as_json
@@ -72,25 +73,22 @@ def retry_letters(client: Client, as_json: bool, names: Names = None, everything
 
 
 @dead_letters.command("drop")
+@_names
+@_all
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_global_options
-def drop_letters(
-    client: Client,
-    as_json: bool,
-    names: Names = None,
-    everything: All = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-) -> None:
+def drop_letters(client: Client, as_json: bool, names: tuple[str, ...], everything: bool, yes: bool) -> None:
     """Delete them for good."""
     chosen = _chosen(names, everything)
     if not yes:
-        what = "all dead letters" if everything else plural(len(names or ()), "dead letter")
-        typer.confirm(f"throw away {what} for good?", abort=True, err=True)
+        what = "all dead letters" if everything else plural(len(names), "dead letter")
+        click.confirm(f"throw away {what} for good?", abort=True, err=True)
     _print_changed(client.post("/api/deadletters/drop", chosen), "thrown away", as_json)
 
 
-def _chosen(names: list[str] | None, everything: bool) -> dict[str, Any]:
+def _chosen(names: tuple[str, ...], everything: bool) -> dict[str, Any]:
     if bool(names) == everything:
-        raise typer.BadParameter("give names, or --all", param_hint="NAMES")
+        raise click.BadParameter("give names, or --all", param_hint="NAMES")
     return {"all": True} if everything else {"names": names}
 
 

@@ -14,6 +14,8 @@ from ..format import plural
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from .drawing.page import Page
+
 T = TypeVar("T")
 PIPED_WIDTH = 120
 """Columns in a pipe: the output must not depend on the size of the window."""
@@ -36,7 +38,7 @@ def read_as(answer: type[T], document: Any) -> T:
     Raises:
         CommandFailed: The collector has another version and its document lacks a field.
     """
-    from ..query.answers import from_json
+    from ..conversion import from_json
 
     try:
         return from_json(answer, document)
@@ -72,6 +74,15 @@ def print_rendered(render: Callable[[Console], RenderableType], page: str = "") 
     with console.capture() as capture:
         console.print(rendered, crop=False)  # a name that is longer than a line stays whole
     return write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def print_page(page: Page, address: str = "") -> None:
+    """The same, of a page; for a pipe that wants no colours, rich is not imported."""
+    if sys.stdout.isatty() or os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
+        return print_rendered(lambda _: page, address)
+    columns = os.environ.get("COLUMNS", "")
+    lines = page.plain(int(columns) if columns.isdigit() else PIPED_WIDTH)
+    return write("".join([f"{line.rstrip()}\n" for line in lines]))
 
 
 def left_out(number: int, what: str, shown: int) -> str:

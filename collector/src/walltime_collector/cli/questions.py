@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated
+from typing import get_args
 
-import typer
+import click
 
 from ..query.answers import Ranking, Selected, Top, Trace
 from ..query.why.answer import Why
 from ..trace_id import find_span_id, find_trace_id
 from . import addresses
 from .client import Client
-from .options import Since, check_since, checked_options, refuse_beside, with_global_options
+from .given import check_since, checked_options, refuse_beside
+from .options import LOOKED_AT, limit_option, since_option, text_option, with_global_options
 from .output import print_json, print_rendered, read_as, write
 
 
+@click.command
+@since_option("15m")
+@text_option("--service", help="Only this service.")
+@click.option("--by", type=click.Choice(get_args(Ranking)), default="total", help="What to rank by, largest first.")
+@limit_option(20, "kinds")
 @with_global_options
-def top(
-    client: Client,
-    as_json: bool,
-    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "15m",
-    service: Annotated[str, typer.Option(help="Only this service.")] = "",
-    by: Annotated[Ranking, typer.Option(help="What to rank by, largest first.")] = "total",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many kinds.")] = 20,
-) -> None:
+def top(client: Client, as_json: bool, since: str, service: str, by: Ranking, limit: int) -> None:
     """Which kinds of transaction take the time, and on what."""
     check_since(since)
     document = client.get("/api/top", since=since, service=service, by=by, limit=limit)
@@ -37,24 +36,18 @@ def top(
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_top(answer, since)))
 
 
+@click.command
+@click.argument("trace_id", help="A trace id or its beginning; or a traceparent, an SQL comment, a log line.")
+@text_option("--span", help="Show this transaction of the trace, by its span id or the beginning of it.")
+@click.option("--calls", type=click.IntRange(1, 10_000), default=60, help="At most this many calls.")
 @with_global_options
-def show(
-    client: Client,
-    as_json: bool,
-    trace_id: Annotated[
-        str, typer.Argument(help="A trace id or its beginning; or a traceparent, an SQL comment, a log line.")
-    ],
-    span: Annotated[
-        str, typer.Option(help="Show this transaction of the trace, by its span id or the beginning of it.")
-    ] = "",
-    calls: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many calls.")] = 60,
-) -> None:
+def show(client: Client, as_json: bool, trace_id: str, span: str, calls: int) -> None:
     """One transaction: its bill, and its calls in time order."""
     try:
         trace, span_of_parent = find_trace_id(trace_id)
         span = find_span_id(span) if span else span_of_parent
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise click.BadParameter(str(error)) from error
     if as_json:
         refuse_beside("--json", "span")  # not --calls: what only changes the text is ignored
     document = client.get(f"/api/transactions/{trace}")
@@ -68,31 +61,32 @@ def show(
     return print_rendered(lambda console: render(answer, bill, console, calls), page)
 
 
+@click.command
+@click.argument("kind", help="The name of a transaction, as `walltime top` shows it.")
+@text_option("--during", metavar="WINDOW", help="Explain this time: 'last 90s', 5m..1m, 2026-11-21T09:30:00Z..now.")
+@text_option("--against", metavar="WINDOW", help="Compare it with this time. [what is --since before --during]")
+@click.option(
+    "--slowest",
+    type=float,
+    metavar="PERCENT",
+    help="Without --during: compare this share of --since, the slowest, with the rest. [5]",
+)
+@since_option("1h", LOOKED_AT)
+@text_option("--service", help="The service, when several have a kind of this name.")
+@text_option("--when", metavar="CONDITION", help="Compare those that match, as 'version = 2.1', with the others.")
+@click.option("--evidence", is_flag=True, help="Below each sentence the SQL that yields its numbers, and transactions.")
 @with_global_options
 def why(
     client: Client,
     as_json: bool,
-    kind: Annotated[str, typer.Argument(help="The name of a transaction, as `walltime top` shows it.")],
-    during: Annotated[
-        str, typer.Option(metavar="WINDOW", help="Explain this time: 'last 90s', 5m..1m, 2026-11-21T09:30:00Z..now.")
-    ] = "",
-    against: Annotated[
-        str, typer.Option(metavar="WINDOW", help="Compare it with this time. [what is --since before --during]")
-    ] = "",
-    slowest: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PERCENT", help="Without --during: compare this share of --since, the slowest, with the rest. [5]"
-        ),
-    ] = None,
-    since: Since = "1h",
-    service: Annotated[str, typer.Option(help="The service, when several have a kind of this name.")] = "",
-    when: Annotated[
-        str, typer.Option(metavar="CONDITION", help="Compare those that match, as 'version = 2.1', with the others.")
-    ] = "",
-    evidence: Annotated[
-        bool, typer.Option("--evidence", help="Below each sentence the SQL that yields its numbers, and transactions.")
-    ] = False,
+    kind: str,
+    during: str,
+    against: str,
+    slowest: float | None,
+    since: str,
+    service: str,
+    when: str,
+    evidence: bool,
 ) -> None:
     """
     What makes the slow transactions of a kind different.
@@ -122,20 +116,20 @@ def why(
     return print_rendered(lambda console: render(answer, console, has_evidence=evidence), page)
 
 
+@click.command
+@click.argument("statement", help="A SELECT over Walltime's tables, or - to read it from stdin.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option(
+    "--vertical/--table",
+    "is_vertical",
+    default=None,
+    help="One line per value. [if a row is wider than the terminal]",
+)
 @with_global_options
-def sql(
-    client: Client,
-    as_json: bool,
-    statement: Annotated[str, typer.Argument(help="A SELECT over Walltime's tables, or - to read it from stdin.")],
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    is_vertical: Annotated[
-        bool | None,
-        typer.Option("--vertical/--table", help="One line per value. [if a row is wider than the terminal]"),
-    ] = None,
-) -> None:
+def sql(client: Client, as_json: bool, statement: str, as_csv: bool, is_vertical: bool | None) -> None:
     """Run a read-only ClickHouse statement; SHOW TABLES lists the tables."""
     if as_json and as_csv:
-        raise typer.BadParameter("choose one", param_hint="--json, --csv")
+        raise click.BadParameter("choose one", param_hint="--json, --csv")
     document = client.post("/api/sql", {"sql": sys.stdin.read() if statement == "-" else statement})
     if as_json:
         return print_json(document)
@@ -147,6 +141,7 @@ def sql(
     return print_rendered(lambda console: render(answer, console, is_vertical=is_vertical))
 
 
+@click.command
 @with_global_options
 def status(client: Client, as_json: bool) -> None:
     """The state of the collector: spans, spool, tables, problems."""

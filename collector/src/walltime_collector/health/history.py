@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..clickhouse.engine import Engine
-from ..query.answers import from_row
+from ..conversion import from_row
 from ..query.queries import run
 from ..query.scope import MINUTE_S, Scope
 from ..query.windows import Window

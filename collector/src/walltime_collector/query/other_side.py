@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..clickhouse.engine import Engine
-from .answers import from_row
+from ..conversion import from_row
 from .queries import run
 from .windows import Window
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..clickhouse.engine import Engine
-from .answers import from_row
+from ..conversion import from_row
 from .components import counters_by_component
 from .sampled import run_sums, transactions_about
 from .scope import MINUTE_S, Scope, Steps

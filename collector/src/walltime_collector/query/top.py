@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from ..clickhouse.engine import Engine
+from ..conversion import from_row
 from ..format import iso_time
-from .answers import Kind, Ranking, Share, Top, from_row
+from .answers import Kind, Ranking, Share, Top
 from .components import counters_by_component
 from .queries import Row
 from .sampled import run_sums

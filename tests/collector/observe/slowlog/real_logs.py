@@ -7,7 +7,7 @@ from pathlib import Path
 from walltime_collector.observe.slowlog.entry import Entry
 from walltime_collector.observe.slowlog.parser import Losses, Parser
 
-REAL_LOGS = Path(__file__).parents[4] / "shared" / "data" / "slowlogs"
+REAL_LOGS = Path(__file__).parents[5] / "shared" / "data" / "slowlogs"
 
 
 # entries and total Query_time in µs, as pt-query-digest 3.2.1 counts them

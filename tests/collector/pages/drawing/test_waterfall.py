@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from walltime_collector.conversion import from_row
 from walltime_collector.pages.drawing.waterfall import Waterfall, waterfall
-from walltime_collector.query.answers import from_row
 from walltime_collector.query.components import Sums
 from walltime_collector.query.why.answer import Population, Why
 from walltime_collector.query.why.arithmetic import Totals, contributions

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 from walltime_collector.cli.why import render
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.conversion import from_json
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.format import iso_time
-from walltime_collector.query.answers import from_json
 from walltime_collector.query.statistics import CHANCE
 from walltime_collector.query.transaction.show import show
 from walltime_collector.query.why.answer import Contribution, Why

@@ -7,8 +7,8 @@ import re
 from urllib.parse import quote
 
 import pytest
+from walltime_collector.conversion import from_json
 from walltime_collector.format import iso_time
-from walltime_collector.query.answers import from_json
 from walltime_collector.query.why.answer import Why
 
 from tests.collector.cli.command import assert_one_sentence, on_a_terminal, run

@@ -14,9 +14,9 @@ from rich.console import Console
 from walltime_collector.cli.why import render
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.conversion import from_json
 from walltime_collector.errors import StatementRefused
 from walltime_collector.pages.drawing.waterfall import waterfall
-from walltime_collector.query.answers import from_json
 from walltime_collector.query.why import wording
 from walltime_collector.query.why.answer import Singles, Why
 from walltime_collector.query.why.explain import explain

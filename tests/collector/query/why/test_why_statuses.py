@@ -12,8 +12,8 @@ from rich.console import Console
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.cli.why import render
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.conversion import from_json
 from walltime_collector.format import iso_time
-from walltime_collector.query.answers import from_json
 from walltime_collector.query.top import top
 from walltime_collector.query.why.answer import Why
 from walltime_collector.query.why.explain import explain

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 from ...format import printable
 from ...query.advise.answer import Advised, Dismissals
 from .. import addresses
 from ..client import Client
-from ..options import check_since, refuse_beside, refuse_without, with_global_options
+from ..given import check_since, refuse_beside, refuse_without
+from ..options import limit_option, since_option, text_option, with_global_options
 from ..output import print_json, print_rendered, read_as, write
 
 
+@click.command
+@click.argument("kind", default="", metavar="[KIND]", help="Only about this transaction, as `walltime top` shows it.")
+@since_option("1h")
+@text_option("--service", help="Only this service.")
+@limit_option(20)
+@text_option("--dismiss", metavar="ID", help="Hide this advice. Needs the admin token.")
+@click.option("--for", "time_hidden", default="30d", help="With --dismiss: how long.")
+@text_option("--why", "reason", metavar="TEXT", help="With --dismiss: the reason.")
+@click.option("--dismissed", "is_dismissed", is_flag=True, help="List the advice that is dismissed.")
+@text_option("--restore", metavar="ID", help="Show a dismissed advice again.")
 @with_global_options
 def advise(
     client: Client,
     as_json: bool,
-    kind: Annotated[
-        str, typer.Argument(help="Only about this transaction, as `walltime top` shows it.", metavar="[KIND]")
-    ] = "",
-    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "1h",
-    service: Annotated[str, typer.Option(help="Only this service.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
-    dismiss: Annotated[str, typer.Option(metavar="ID", help="Hide this advice. Needs the admin token.")] = "",
-    time_hidden: Annotated[str, typer.Option("--for", help="With --dismiss: how long.")] = "30d",
-    reason: Annotated[str, typer.Option("--why", metavar="TEXT", help="With --dismiss: the reason.")] = "",
-    is_dismissed: Annotated[bool, typer.Option("--dismissed", help="List the advice that is dismissed.")] = False,
-    restore: Annotated[str, typer.Option(metavar="ID", help="Show a dismissed advice again.")] = "",
+    kind: str,
+    since: str,
+    service: str,
+    limit: int,
+    dismiss: str,
+    time_hidden: str,
+    reason: str,
+    is_dismissed: bool,
+    restore: str,
 ) -> None:
     """
     What to change, with the time that each change saves.
@@ -37,7 +44,7 @@ def advise(
     """
     check_since(since)
     if sum(map(bool, (dismiss, restore, is_dismissed))) > 1:
-        raise typer.BadParameter("choose one", param_hint="--dismiss, --dismissed, --restore")
+        raise click.BadParameter("choose one", param_hint="--dismiss, --dismissed, --restore")
     if not dismiss:
         refuse_without("--dismiss", "time_hidden", "reason")
     if dismiss:

@@ -18,9 +18,8 @@ from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from queue import Queue
-from typing import Annotated
 
-import typer
+import click
 
 from ...clickhouse.engine import Engine
 from ...errors import CommandFailed
@@ -38,9 +37,9 @@ _WEB_PORT = 8464
 _LATER_S = 0.05
 
 
-def demo(
-    once: Annotated[bool, typer.Option("--once", help="End after the answer of `walltime why`.")] = False,
-) -> None:
+@click.command
+@click.option("--once", is_flag=True, help="End after the answer of `walltime why`.")
+def demo(once: bool) -> None:
     """
     Show the pages and commands with synthetic requests of a shop that does not exist; needs no database and no cache.
 

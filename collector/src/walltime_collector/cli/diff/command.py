@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Annotated
 
-import typer
+import click
 
 from ...errors import CommandFailed
 from ...format import percent, plural, printable
@@ -14,41 +13,46 @@ from ...query.diff.answer import Diff
 from ...query.names import shown
 from .. import addresses
 from ..client import Client
-from ..options import Since, checked_options, refuse_beside, with_global_options
-from ..output import print_json, print_rendered, read_as
+from ..given import checked_options, refuse_beside
+from ..options import LOOKED_AT, limit_option, since_option, text_option, with_global_options
+from ..output import MOST_ROWS, print_json, print_rendered, read_as
 
-_MOST = 1_000
 _PERCENT = re.compile(r"(\d{1,4}(?:\.\d+)?) ?%?", re.ASCII)
 
 
+@click.command
+@text_option("--during", metavar="WINDOW", help="Compare this time: 'last 90s', 5m..1m. [last 15m]")
+@text_option("--against", metavar="WINDOW", help="With this time. [what is --since before --during]")
+@text_option(
+    "--version",
+    nargs=2,
+    default=("", ""),
+    metavar="USUAL NEW",
+    help="Compare two versions, in --during or the last --since.",
+)
+@text_option("--when", metavar="CONDITION", help="Compare those that match, as 'host = web-2', in the same time.")
+@text_option("--against-when", metavar="CONDITION", help="With those that match this. [with all others]")
+@since_option("1h", LOOKED_AT)
+@text_option("--service", help="Only this service.")
+@text_option("--where", metavar="CONDITION", help="Only those that match, on both sides.")
+@text_option(
+    "--fail-if-slower", metavar="PERCENT", help="Exit status 1 when a kind is slower beyond chance by so much: 10%."
+)
+@limit_option(20, "kinds")
 @with_global_options
 def diff(
     client: Client,
     as_json: bool,
-    during: Annotated[
-        str, typer.Option(metavar="WINDOW", help="Compare this time: 'last 90s', 5m..1m. [last 15m]")
-    ] = "",
-    against: Annotated[
-        str, typer.Option(metavar="WINDOW", help="With this time. [what is --since before --during]")
-    ] = "",
-    version: Annotated[
-        tuple[str, str],
-        typer.Option(metavar="USUAL NEW", help="Compare two versions, in --during or the last --since."),
-    ] = ("", ""),
-    when: Annotated[
-        str, typer.Option(metavar="CONDITION", help="Compare those that match, as 'host = web-2', in the same time.")
-    ] = "",
-    against_when: Annotated[
-        str, typer.Option(metavar="CONDITION", help="With those that match this. [with all others]")
-    ] = "",
-    since: Since = "1h",
-    service: Annotated[str, typer.Option(help="Only this service.")] = "",
-    where: Annotated[str, typer.Option(metavar="CONDITION", help="Only those that match, on both sides.")] = "",
-    fail_if_slower: Annotated[
-        str,
-        typer.Option(metavar="PERCENT", help="Exit status 1 when a kind is slower beyond chance by so much: 10%."),
-    ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=_MOST, help="At most this many kinds.")] = 20,
+    during: str,
+    against: str,
+    version: tuple[str, str],
+    when: str,
+    against_when: str,
+    since: str,
+    service: str,
+    where: str,
+    fail_if_slower: str,
+    limit: int,
 ) -> None:
     """
     What got slower or faster beyond chance, of all kinds.
@@ -68,7 +72,7 @@ def diff(
     with checked_options():
         sides(time.time_ns(), Filters(where=where), versions=version, **params)
     params |= {"against_version": version[0], "version": version[1], "service": service, "where": where}
-    document = client.get("/api/diff", **params, limit=_MOST if fail_if_slower else limit)
+    document = client.get("/api/diff", **params, limit=MOST_ROWS if fail_if_slower else limit)
     answer = read_as(Diff, document)
     if as_json:
         print_json(document)
@@ -88,7 +92,7 @@ def _fraction(written: str) -> float | None:
     match = _PERCENT.fullmatch(written.strip())
     if match is None or not float(match[1]):
         what = f"{printable(written)!r} is not a percentage above 0; write 10%"
-        raise typer.BadParameter(what, param_hint="--fail-if-slower")
+        raise click.BadParameter(what, param_hint="--fail-if-slower")
     return float(match[1]) / 100
 
 

@@ -8,48 +8,56 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import get_args
 
-import typer
+import click
 
 from ...errors import BadParameter, CommandFailed
 from ...format import quoted
 from ...query.digest.answer import AskedPlan, Digest, DigestRanking
 from ..client import Client
-from ..options import check_since, checked_options, is_given, refuse_beside, refuse_without, with_global_options
-from ..output import print_json, print_rendered, read_as
+from ..given import check_since, checked_options, is_given, refuse_beside, refuse_without
+from ..options import limit_option, text_option, with_global_options
+from ..output import print_json, print_page, read_as
 from ..slowlog.words import check_file
 
 _PATH = re.compile(r"[^\s`'\"(]*[./][^\s`'\"(]*")
 """A word that can only be the name of a file."""
 
 
+@click.command
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[FILE|STATEMENT]...",
+    help="Slow logs, or - for stdin: digest them without a collector. Or a statement to show whole: its id, or the"
+    " beginning of id or text.",
+)
+@text_option(
+    "--since",
+    default="15m",
+    help="How far back: 90s, 15m, 2h, 7d; or all, for logs of any age. [15m; of a FILE all, or an ISO time]",
+)
+@text_option("--until", metavar="TIME", help="Of a FILE: only what began before this time.")
+@text_option("--service", help="Only what this service sends.")
+@click.option(
+    "--by", type=click.Choice(get_args(DigestRanking)), default="total", help="What to rank by, largest first."
+)
+@limit_option(20, "statements")
+@click.option(
+    "--plan", is_flag=True, help="Ask the MySQL servers for the plan of the statement. Needs the admin token."
+)
 @with_global_options
 def digest(
     client: Client,
     as_json: bool,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Slow logs, or - for stdin: digest them without a collector. Or a statement to show whole: its id, or"
-            " the beginning of id or text.",
-            metavar="FILE|STATEMENT",
-        ),
-    ] = None,
-    since: Annotated[
-        str,
-        typer.Option(
-            help="How far back: 90s, 15m, 2h, 7d; or all, for logs of any age. [15m; of a FILE all, or an ISO time]",
-            show_default=False,
-        ),
-    ] = "15m",
-    until: Annotated[str, typer.Option(metavar="TIME", help="Of a FILE: only what began before this time.")] = "",
-    service: Annotated[str, typer.Option(help="Only what this service sends.")] = "",
-    by: Annotated[DigestRanking, typer.Option(help="What to rank by, largest first.")] = "total",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many statements.")] = 20,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Ask the MySQL servers for the plan of the statement. Needs the admin token.")
-    ] = False,
+    words: tuple[str, ...],
+    since: str,
+    until: str,
+    service: str,
+    by: DigestRanking,
+    limit: int,
+    plan: bool,
 ) -> None:
     """
     Which SQL statements take the time, and who sends them.
@@ -57,9 +65,9 @@ def digest(
     A word that names a file is a slow log, of MySQL, MariaDB or Percona Server, compressed or not, also as JSON of
     CloudWatch Logs or Cloud Logging. `./NAME` is always a file, and `0x…` always an id.
     """
-    files, statement = sorted_words(words or ())
+    files, statement = sorted_words(words)
     if plan and (files or not statement):
-        raise typer.BadParameter("it is of one statement: walltime digest ID --plan", param_hint="--plan")
+        raise click.BadParameter("it is of one statement: walltime digest ID --plan", param_hint="--plan")
     if files:
         return _print_of_files(
             files, statement, as_json, since if is_given("since") else "all", until, service, by, limit
@@ -76,19 +84,20 @@ def digest(
     from .. import addresses
     from .text import render
 
-    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
+    return print_page(render(answer), client.page(addresses.of_digest(answer, since)))
 
 
 def _print_plan(client: Client, answer: Digest, *, as_json: bool) -> None:
     if len(answer.statements) > 1:
-        raise typer.BadParameter("several statements begin like this; give a whole id", param_hint="--plan")
+        raise click.BadParameter("several statements begin like this; give a whole id", param_hint="--plan")
     document = client.post(f"/api/statements/{answer.statements[0].fingerprint_id}/plan", {})
     if as_json:
         return print_json(document)
+    from ..drawing.page import Page
     from .text import plan_lines
 
     asked = read_as(AskedPlan, document)
-    return print_rendered(lambda _: plan_lines(asked.plan))
+    return print_page(Page([plan_lines(asked.plan)]))
 
 
 def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:
@@ -97,7 +106,7 @@ def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:
 
     Raises:
         CommandFailed: A word names a file that is not there, or a folder.
-        typer.BadParameter: There are several other words.
+        click.BadParameter: There are several other words.
     """
     files: list[str] = []
     others: list[str] = []
@@ -108,9 +117,9 @@ def sorted_words(words: Sequence[str]) -> tuple[list[str], str]:
         (files if is_file else others).append(word)
     if len(others) > 1:
         what = f"{quoted(others[0])} and {quoted(others[1])} are no files, and only one statement can be asked for"
-        raise typer.BadParameter(f"{what}; put a statement of several words in quotes", param_hint="STATEMENT")
+        raise click.BadParameter(f"{what}; put a statement of several words in quotes", param_hint="STATEMENT")
     if files.count("-") > 1:
-        raise typer.BadParameter("stdin can be read once", param_hint="-")
+        raise click.BadParameter("stdin can be read once", param_hint="-")
     return list(dict.fromkeys(files)), others[0] if others else ""
 
 
@@ -130,7 +139,7 @@ def _print_of_files(
 
     refuse_beside("a FILE", "url", "token_file", "client_certificate")
     if by == "client":
-        raise typer.BadParameter("a slow log has the server's times only", param_hint="--by")
+        raise click.BadParameter("a slow log has the server's times only", param_hint="--by")
     now_ns = time.time_ns()
     start_us = None if since == "all" else _us("since", since, now_ns)
     wanted = Wanted(start_us, _us("until", until, now_ns) if until else None, service)
@@ -138,7 +147,7 @@ def _print_of_files(
     if as_json:
         print_json(asdict(found.digest))
     else:
-        print_rendered(lambda console: render(found.digest, console, of_files=True))
+        print_page(render(found.digest, of_files=True))
     for lost in found.losses:
         sys.stderr.write(f"walltime: {lost}\n")
     if found.failures:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...errors import CommandFailed
 from ...format import iso_time, printable
@@ -22,6 +21,9 @@ from ...query.digest.combined import digested, ranked
 from ..slowlog.progress import Done, progress
 from ..slowlog.words import NO_LOG, left_out
 from .sums import Sums, Wanted
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 _PART_BYTES: Final = 8 * 1024 * 1024
 _PARALLEL_BYTES: Final = 2 * _PART_BYTES
@@ -97,7 +99,7 @@ def _read_all(paths: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, Sums,
     whole_bytes = sum(each[-1].end for each in parts.values())
     processes = min(os.cpu_count() or 1, 8, sum(len(each) for each in parts.values()))
     is_parallel = processes > 1 and whole_bytes >= _PARALLEL_BYTES
-    with ProcessPoolExecutor(processes) if is_parallel else nullcontext() as pool:
+    with _pool(processes) if is_parallel else nullcontext() as pool:
         # all parts of all logs at once, and before the bar has its thread; a pipe is this process's alone
         results = {
             part: pool.submit(read, part, wanted) for each in parts.values() for part in each if pool and part.end
@@ -117,6 +119,12 @@ def _read_all(paths: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, Sums,
                     if not is_whole:
                         break
                 yield path, sums, error
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    from concurrent.futures import ProcessPoolExecutor  # takes longer to import than a small log to read
+
+    return ProcessPoolExecutor(processes)
 
 
 def _add(done: Done, before: int, read_bytes: int) -> None:

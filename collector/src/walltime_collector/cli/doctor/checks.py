@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...conversion import from_json
 from ...errors import CommandFailed
 from ...format import printable
 from ...health.applications import Application, Applications
@@ -24,7 +25,6 @@ from ...health.checks import (
 )
 from ...health.findings import Finding, findings, summary
 from ...health.status import Status
-from ...query.answers import from_json
 from ..client import Client
 from ..output import read_as
 from .canary import Canary, hatch

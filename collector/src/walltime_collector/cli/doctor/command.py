@@ -6,34 +6,32 @@ import logging
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..client import Client
-from ..options import read_token, with_global_options
+from ..options import FILE, read_token, text_option, with_global_options
 from ..output import print_json, print_rendered
 
 
+@click.command
+@text_option("--otlp", help="Send to this OTLP/HTTP address. [the collector's own]")
+@click.option(
+    "--ingest-token-file",
+    type=FILE,
+    envvar="WALLTIME_INGEST_TOKEN_FILE",
+    show_envvar=True,
+    help="File of the token for OTLP. WALLTIME_INGEST_TOKEN is the token itself.",
+)
+@click.option(
+    "--clickhouse",
+    multiple=True,
+    help="Check this ClickHouse server instead, as in http://host:8123; repeatable, for the nodes of a cluster. User,"
+    " password, TLS files and cluster are those of walltime serve.",
+)
 @with_global_options
 def doctor(
-    client: Client,
-    as_json: bool,
-    otlp: Annotated[str, typer.Option(help="Send to this OTLP/HTTP address. [the collector's own]")] = "",
-    ingest_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="WALLTIME_INGEST_TOKEN_FILE",
-            help="File of the token for OTLP. WALLTIME_INGEST_TOKEN is the token itself.",
-        ),
-    ] = None,
-    clickhouse: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Check this ClickHouse server instead, as in http://host:8123; repeatable, for the nodes of a cluster."
-            " User, password, TLS files and cluster are those of walltime serve."
-        ),
-    ] = None,
+    client: Client, as_json: bool, otlp: str, ingest_token_file: Path | None, clickhouse: tuple[str, ...]
 ) -> None:
     """
     Check the collector and the applications, or with --clickhouse a server before a collector uses it.
@@ -51,16 +49,16 @@ def doctor(
     try:
         examination = examine(client, token, otlp)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--otlp") from error
+        raise click.BadParameter(str(error), param_hint="--otlp") from error
     if as_json:
         print_json(asdict(examination))
     else:
         print_rendered(lambda _: render(examination))
     if not examination.is_ok:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
-def _check_servers(urls: list[str], as_json: bool) -> None:
+def _check_servers(urls: tuple[str, ...], as_json: bool) -> None:
     from ...config.file import configure
     from .clickhouse import examine_servers
     from .report import render_servers
@@ -73,4 +71,4 @@ def _check_servers(urls: list[str], as_json: bool) -> None:
     else:
         print_rendered(lambda _: render_servers(examinations))
     if not is_ok:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

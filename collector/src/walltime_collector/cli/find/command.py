@@ -6,50 +6,52 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
+import click
 
 from ...pages import urls
 from ..client import Client
-from ..options import check_since, refuse_beside, with_global_options
-from ..output import print_json, print_rendered, read_as, write
+from ..given import check_since, refuse_beside
+from ..options import limit_option, since_option, text_option, with_global_options
+from ..output import MOST_ROWS, print_json, print_rendered, read_as, write
 
-_PAGE = 1_000
 _EVERY_S = 1.0
 
 
+@click.command
+@text_option(
+    "--where", metavar="CONDITION", help='As "mysql.query.calls > 50 and memcache.get.misses > 3": docs/find.md.'
+)
+@text_option("--kind", help="Only this kind, as `walltime top` shows it.")
+@text_option("--service", help="Only this service.")
+@text_option("--host", help="Only this host.")
+@text_option("--user", help="Only this user.")
+@text_option("--status", help="404, 5xx, or failed.")
+@text_option("--version", help="Only this version.")
+@text_option("--environment", help="Only this environment.")
+@text_option("--annotation", metavar="KEY=VALUE", help="An attribute of the transaction.")
+@since_option("1h")
+@text_option("--during", metavar="WINDOW", help="Instead of --since: 5m..1m, 2026-11-21T09:30:00Z..now.")
+@click.option(
+    "--sort",
+    default="time",
+    metavar="FIELD",
+    help="time (newest first); or duration, mysql.time, memcache.get.misses …",
+)
+@limit_option(50, "transactions")
+@text_option("--after", metavar="KEY", help="The next page: the key that the page before ends with.")
+@click.option("--follow", "-f", is_flag=True, help="Print those that arrive, until Ctrl-C.")
 @with_global_options
 def find(
     client: Client,
     as_json: bool,
-    where: Annotated[
-        str,
-        typer.Option(
-            metavar="CONDITION", help='As "mysql.query.calls > 50 and memcache.get.misses > 3": docs/find.md.'
-        ),
-    ] = "",
-    kind: Annotated[str, typer.Option(help="Only this kind, as `walltime top` shows it.")] = "",
-    service: Annotated[str, typer.Option(help="Only this service.")] = "",
-    host: Annotated[str, typer.Option(help="Only this host.")] = "",
-    user: Annotated[str, typer.Option(help="Only this user.")] = "",
-    status: Annotated[str, typer.Option(help="404, 5xx, or failed.")] = "",
-    version: Annotated[str, typer.Option(help="Only this version.")] = "",
-    environment: Annotated[str, typer.Option(help="Only this environment.")] = "",
-    annotation: Annotated[str, typer.Option(metavar="KEY=VALUE", help="An attribute of the transaction.")] = "",
-    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "1h",
-    during: Annotated[
-        str, typer.Option(metavar="WINDOW", help="Instead of --since: 5m..1m, 2026-11-21T09:30:00Z..now.")
-    ] = "",
-    sort: Annotated[
-        str,
-        typer.Option(metavar="FIELD", help="time (newest first); or duration, mysql.time, memcache.get.misses …"),
-    ] = "time",
-    limit: Annotated[int, typer.Option(min=1, max=_PAGE, help="At most this many transactions.")] = 50,
-    after: Annotated[
-        str, typer.Option(metavar="KEY", help="The next page: the key that the page before ends with.")
-    ] = "",
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print those that arrive, until Ctrl-C.")] = False,
+    since: str,
+    during: str,
+    sort: str,
+    limit: int,
+    after: str,
+    follow: bool,
+    **filters: str,
 ) -> None:
     """
     Single transactions, by any combination of conditions.
@@ -62,17 +64,6 @@ def find(
         refuse_beside("--follow", "since", "during", "sort", "limit", "after")
     if during:
         refuse_beside("--during", "since")
-    filters = {
-        "kind": kind,
-        "service": service,
-        "host": host,
-        "user": user,
-        "status": status,
-        "version": version,
-        "environment": environment,
-        "annotation": annotation,
-        "where": where,
-    }
     if follow:
         return _follow(client, as_json, filters)
     params: dict[str, str | int] = {
@@ -103,7 +94,7 @@ def _follow(client: Client, as_json: bool, filters: dict[str, str]) -> None:
     def ended_within(seconds: int) -> Iterator[Match]:
         after = ""
         while True:
-            document = client.get("/api/find", **filters, ended_within=f"{seconds}s", limit=_PAGE, after=after)
+            document = client.get("/api/find", **filters, ended_within=f"{seconds}s", limit=MOST_ROWS, after=after)
             page = read_as(Matches, document)
             yield from page.matches
             after = page.next

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from urllib.parse import quote
 
-import typer
+import click
 
 from ...pages import urls
 from ...query.incidents.answer import Incident, Incidents
 from ..client import Client
-from ..options import check_since, refuse_beside, with_global_options
+from ..given import check_since, refuse_beside
+from ..options import limit_option, since_option, text_option, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 
+@click.command
+@click.argument("incident_id", default="", metavar="[ID]", help="Show this one, with its explanation.")
+@since_option("1d")
+@text_option("--service", help="Only this service.")
+@click.option("--open", "is_open", is_flag=True, help="Only those that are open.")
+@limit_option(20)
 @with_global_options
 def incidents(
-    client: Client,
-    as_json: bool,
-    incident_id: Annotated[str, typer.Argument(metavar="[ID]", help="Show this one, with its explanation.")] = "",
-    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "1d",
-    service: Annotated[str, typer.Option(help="Only this service.")] = "",
-    is_open: Annotated[bool, typer.Option("--open", help="Only those that are open.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+    client: Client, as_json: bool, incident_id: str, since: str, service: str, is_open: bool, limit: int
 ) -> None:
     """
     When a kind of transaction was not as usual, and why.

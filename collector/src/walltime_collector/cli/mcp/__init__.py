@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Annotated
 
-import typer
+import click
 
 from ...errors import CommandFailed
 from ..client import Client
-from ..options import with_global_options
+from ..options import text_option, with_global_options
 
 
+@click.command
+@text_option(
+    "--http", metavar="ADDRESS", help="Serve streamable HTTP at a loopback address, as in 127.0.0.1:8465. [stdio]"
+)
 @with_global_options
-def mcp(
-    client: Client,
-    as_json: bool,
-    http: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="Serve streamable HTTP at a loopback address, as in 127.0.0.1:8465. [stdio]"
-        ),
-    ] = "",
-) -> None:
+def mcp(client: Client, as_json: bool, http: str) -> None:
     """
     Serve the answers as tools for assistants (Model Context Protocol).
 

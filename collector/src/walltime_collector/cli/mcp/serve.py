@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import replace
 
-import typer
+import click
 import uvicorn
 
 from ...config.settings import is_loopback
@@ -32,7 +32,7 @@ def serve_http(client: Client, address: str) -> None:
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (is_loopback(host) and port.isascii() and port.isdecimal()):
-        raise typer.BadParameter(f"{address!r} is not a loopback address with a port", param_hint="--http")
+        raise click.BadParameter(f"{address!r} is not a loopback address with a port", param_hint="--http")
     try:
         listening = socket.create_server((host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:

@@ -4,40 +4,44 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ...errors import CommandFailed
 from ...query.profile.answer import Profile
 from .. import addresses
 from ..client import Client
-from ..options import Since, check_since, checked_options, refuse_beside, with_global_options
+from ..given import check_since, checked_options, refuse_beside
+from ..options import FILE, LOOKED_AT, since_option, text_option, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 
+@click.command
+@click.argument("kind", help="The name of a transaction, as `walltime top` shows it.")
+@text_option("--during", metavar="WINDOW", help="Look at this time: 'last 90s', 5m..1m. [what --since says]")
+@since_option("1h", LOOKED_AT)
+@text_option("--service", help="The service, when several have a kind of this name.")
+@text_option("--where", metavar="CONDITION", help="Only those that match, as 'version = 2.1'.")
+@text_option(
+    "--state",
+    help="Only stacks that were: computing, or waiting for gil, cpu, lock, sleep, file, socket, process, loop.",
+)
+@click.option("--speedscope", type=FILE, metavar="FILE", help="Write a flame graph for speedscope.app.")
+@click.option("--pprof", type=FILE, metavar="FILE", help="Write a file for `go tool pprof`.")
+@click.option("--limit", type=click.IntRange(1), default=20, help="How many lines, and branches of the tree, to print.")
 @with_global_options
 def profile(
     client: Client,
     as_json: bool,
-    kind: Annotated[str, typer.Argument(help="The name of a transaction, as `walltime top` shows it.")],
-    during: Annotated[
-        str, typer.Option(metavar="WINDOW", help="Look at this time: 'last 90s', 5m..1m. [what --since says]")
-    ] = "",
-    since: Since = "1h",
-    service: Annotated[str, typer.Option(help="The service, when several have a kind of this name.")] = "",
-    where: Annotated[str, typer.Option(metavar="CONDITION", help="Only those that match, as 'version = 2.1'.")] = "",
-    state: Annotated[
-        str,
-        typer.Option(
-            help="Only stacks that were: computing, or waiting for gil, cpu, lock, sleep, file, socket, process, loop."
-        ),
-    ] = "",
-    speedscope: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a flame graph for speedscope.app.")
-    ] = None,
-    pprof: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file for `go tool pprof`.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many lines, and branches of the tree, to print.")] = 20,
+    kind: str,
+    during: str,
+    since: str,
+    service: str,
+    where: str,
+    state: str,
+    speedscope: Path | None,
+    pprof: Path | None,
+    limit: int,
 ) -> None:
     """
     Where the time of a kind goes that no measured call explains.

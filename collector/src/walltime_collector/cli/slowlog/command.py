@@ -6,9 +6,9 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from ...errors import CommandFailed
 from ...format import plural, printable, size, time_span
@@ -21,26 +21,19 @@ from .words import NO_LOG, check_file, left_out
 if TYPE_CHECKING:
     from .sending import Report
 
-slow_logs = typer.Typer(
-    help="Slow logs of databases whose files the collector cannot read.", no_args_is_help=True, rich_markup_mode=None
-)
 
-
-@slow_logs.callback()
-def _group() -> None:
-    """With a callback, the only command keeps its name."""
+@click.group
+def slow_logs() -> None:
+    """Slow logs of databases whose files the collector cannot read."""
 
 
 @slow_logs.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", help="Slow logs, or - for stdin.")
+@click.option(
+    "--server", default="imported", metavar="NAME", help="The database's address, as the applications use it."
+)
 @with_global_options
-def import_logs(
-    client: Client,
-    as_json: bool,
-    paths: Annotated[list[str], typer.Argument(metavar="FILE", help="Slow logs, or - for stdin.")],
-    server: Annotated[
-        str, typer.Option(metavar="NAME", help="The database's address, as the applications use it.")
-    ] = "imported",
-) -> None:
+def import_logs(client: Client, as_json: bool, paths: tuple[str, ...], server: str) -> None:
     """
     Store slow logs: files of RDS, Aurora, Cloud SQL or Azure, and JSON of CloudWatch Logs or Cloud Logging.
 
@@ -49,7 +42,7 @@ def import_logs(
     """
     from .sending import import_log  # with the parser: the other commands stay fast
 
-    paths = list(dict.fromkeys(paths))
+    paths = tuple(dict.fromkeys(paths))
     for path in paths:
         check_file(path)
     sizes = [Path(path).stat().st_size if path != "-" else 0 for path in paths]

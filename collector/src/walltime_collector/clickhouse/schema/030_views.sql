@@ -14,7 +14,7 @@
 --
 -- Rows of a minute are partial sums: add them up with sum, max, quantilesTDigestMerge and GROUP BY. A query that takes few
 -- columns reads few: what a view computes and nobody asks for is not read.
-CREATE OR REPLACE VIEW kinds_by_minute{on_cluster} AS
+CREATE VIEW IF NOT EXISTS kinds_by_minute{on_cluster} AS
 SELECT
     minute, service, name AS kind, version,
     transactions, errors, status_4xx, status_5xx, duration_ns, max_ns, percentiles_ns,
@@ -38,7 +38,7 @@ SELECT
     memcache_get_misses + arraySum(mapValues(mapExtractKeyLike(more_counters, '%.misses'))) AS cache_misses
 FROM transactions_1m;
 
-CREATE OR REPLACE VIEW kinds_each{on_cluster} AS
+CREATE VIEW IF NOT EXISTS kinds_each{on_cluster} AS
 SELECT
     started_at, trace_id, lower(hex(trace_id)) AS trace, service, name AS kind, version, host, instance, environment, user,
     method, http_status, is_error, error_type, kept, attributes,
@@ -68,7 +68,7 @@ SELECT
     memcache_get_misses + arraySum(mapValues(mapExtractKeyLike(more_counters, '%.misses'))) AS cache_misses
 FROM transactions AS t;
 
-CREATE OR REPLACE VIEW components_by_minute{on_cluster} AS
+CREATE VIEW IF NOT EXISTS components_by_minute{on_cluster} AS
 SELECT
     minute, service, name AS kind, version,
     if(component = 'other', t.transactions, 0) AS transactions,
@@ -105,7 +105,7 @@ ARRAY JOIN
         arrayMap(each -> more_counters[concat('walltime.', each, '.misses')], mapKeys(custom_time_ns))) AS misses
 WHERE calls > 0 OR time_ns > 0 OR component = 'other';
 
-CREATE OR REPLACE VIEW components_each{on_cluster} AS
+CREATE VIEW IF NOT EXISTS components_each{on_cluster} AS
 SELECT
     started_at, trace_id, service, name AS kind, version, host, environment, attributes,
     toUInt64(component = 'other') AS transactions,
@@ -147,13 +147,13 @@ ARRAY JOIN
         arrayMap(each -> more_counters[concat('walltime.', each, '.misses')], mapKeys(custom_time_ns))) AS misses
 WHERE calls > 0 OR time_ns > 0 OR component = 'other';
 
-CREATE OR REPLACE VIEW servers_by_minute{on_cluster} AS
+CREATE VIEW IF NOT EXISTS servers_by_minute{on_cluster} AS
 SELECT
     minute, service, name AS kind, component, {family} AS family, address AS server,
     transactions, calls, time_ns, errors, hits, misses
 FROM targets_1m;
 
-CREATE OR REPLACE VIEW servers_each{on_cluster} AS
+CREATE VIEW IF NOT EXISTS servers_each{on_cluster} AS
 SELECT
     started_at, trace_id, service, name AS kind, version, host, environment, attributes,
     component, {family} AS family, server, calls, time_ns, errors, hits, misses
@@ -162,11 +162,11 @@ ARRAY JOIN
     target.component AS component, target.address AS server, target.calls AS calls, target.time_ns AS time_ns,
     target.errors AS errors, target.hits AS hits, target.misses AS misses;
 
-CREATE OR REPLACE VIEW statements_by_minute{on_cluster} AS
+CREATE VIEW IF NOT EXISTS statements_by_minute{on_cluster} AS
 SELECT minute, service, name AS kind, version, text AS statement, transactions, calls, time_ns, errors
 FROM statements_1m;
 
-CREATE OR REPLACE VIEW statements_each{on_cluster} AS
+CREATE VIEW IF NOT EXISTS statements_each{on_cluster} AS
 SELECT
     started_at, trace_id, service, name AS kind, version, host, environment, attributes,
     statement, calls, time_ns, errors
@@ -174,7 +174,7 @@ FROM transactions
 ARRAY JOIN
     statement.text AS statement, statement.calls AS calls, statement.time_ns AS time_ns, statement.errors AS errors;
 
-CREATE OR REPLACE VIEW families{on_cluster} AS
+CREATE VIEW IF NOT EXISTS families{on_cluster} AS
 SELECT family, position, colour, meaning
 FROM values(
     'family String, position UInt8, colour String, meaning String',

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import gzip
-import lzma
 import os
-import zlib
-from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from ...zstd import zstd
-
-_OPEN: Final[Mapping[str, Callable[[Path], object]]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": zstd.open,
-}
-DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
-"""Raised by the decompressors, beside OSError."""
+_MODULES: Final = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": "zstd"}
 _SKIP_BYTES: Final = 1024 * 1024
+
+
+def decompressed(file: Path | BinaryIO, module: str) -> BinaryIO:
+    """Open with gzip, bz2, lzma or zstd, which is imported here: to read a small log takes less time."""
+    if module == "zstd":
+        from ...zstd import zstd
+
+        return cast("BinaryIO", zstd.open(file))
+    return cast("BinaryIO", import_module(module).open(file))
+
+
+def damages() -> tuple[type[Exception], ...]:
+    """Raised by the decompressors, beside OSError."""
+    import lzma
+    import zlib
+
+    from ...zstd import zstd
+
+    return EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError
 
 
 class Content:
@@ -79,7 +85,7 @@ class CompressedContent(Content):
                     return b""
                 self._at += skipped
             piece = self._stream.read(size)
-        except DAMAGED as error:
+        except damages() as error:
             raise OSError(f"{self._path} cannot be decompressed: {error}") from error
         self._at += len(piece)
         return piece
@@ -106,9 +112,9 @@ class CompressedContent(Content):
             self._stream.close()
 
     def _open(self) -> None:
-        self._stream, self._at = cast("BinaryIO", _OPEN[self._path.suffix](self._path)), 0
+        self._stream, self._at = decompressed(self._path, _MODULES[self._path.suffix]), 0
 
 
 def open_content(path: Path) -> Content:
     """Open a log; by its suffix it is compressed."""
-    return (CompressedContent if path.suffix in _OPEN else Content)(path)
+    return (CompressedContent if path.suffix in _MODULES else Content)(path)

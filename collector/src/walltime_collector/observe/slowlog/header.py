@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -252,7 +251,10 @@ def minute_s(minute: str, zone: str) -> int | None:
 def _old_us(written: str) -> int | None:
     """`071015 21:43:52`, in the server's time zone, which is unknown: read in this machine's."""
     try:
-        return int(time.mktime(time.strptime(written, "%y%m%d %H:%M:%S"))) * 1_000_000
+        day, clock = written.split()
+        century = 20 if day < "69" else 19
+        at = datetime.fromisoformat(f"{century}{day[:2]}-{day[2:4]}-{day[4:]}T{clock.zfill(8)}")
+        return int(at.timestamp()) * 1_000_000
     except (ValueError, OverflowError):
         return None
 

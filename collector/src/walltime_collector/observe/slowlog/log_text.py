@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import json
-import lzma
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
-from ...zstd import zstd
-from .content import DAMAGED
+from .content import damages, decompressed
 
 PIECE_BYTES: Final = 1024 * 1024
-_OPEN: Final[Mapping[bytes, Callable[[BinaryIO], object]]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-    b"\x28\xb5\x2f\xfd": zstd.open,
-}
-_LONGEST_MAGIC: Final = max(map(len, _OPEN))
+_MODULES: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "zstd"}
+_LONGEST_MAGIC: Final = max(map(len, _MODULES))
 # In a string of JSON each quote has a backslash before it, so no text in a value looks like this key.
 _KEY: Final = rb'"(?:message|textPayload)"\s*:\s*"'
 _MESSAGE: Final = re.compile(rb'%b([^"\\]*(?:\\.[^"\\]*)*)"' % _KEY, re.DOTALL)
@@ -50,13 +41,13 @@ class LogText:
         self._raw = _Counted(file)
         self.size_bytes = Path(path).stat().st_size if path != "-" else 0
         """On the disk; 0 if that is unknown."""
-        self._open = next((opened for magic, opened in _OPEN.items() if self._raw.head.startswith(magic)), None)
-        self.is_json = self._open is None and _is_json(self._raw.head)
+        self._module = next((name for magic, name in _MODULES.items() if self._raw.head.startswith(magic)), "")
+        self.is_json = not self._module and _is_json(self._raw.head)
 
     @property
     def is_plain(self) -> bool:
         """A file that can be read in parts: neither compressed nor JSON nor a pipe."""
-        return self._open is None and not self.is_json and Path(self.path).is_file()
+        return not (self._module or self.is_json) and Path(self.path).is_file()
 
     @property
     def read_bytes(self) -> int:
@@ -82,16 +73,16 @@ class LogText:
         self._raw.close()
 
     def _decompressed(self) -> Iterator[bytes]:
-        stream = io.BufferedReader(self._raw, 256 * 1024)
-        if self._open is not None:
-            stream = self._open(stream)  # type: ignore[assignment]
+        stream: Any = io.BufferedReader(self._raw, 256 * 1024)
+        if self._module:
+            stream = decompressed(stream, self._module)
         parts: list[bytes] = []
         size, error = 0, None
         while not error:
             try:
                 # not read(): it would lose what is before a damage
                 part = stream.read1(PIECE_BYTES)
-            except (*DAMAGED, OSError) as damage:
+            except (*damages(), OSError) as damage:  # type: ignore[misc]  # it wants to know how many they are
                 part, error = b"", damage
             parts.append(part)
             size += len(part)

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...format import iso_time
-from ..answers import from_row
 from ..names import shown
 from ..queries import run, written
 from ..scope import Scope

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...statements.fingerprint import fingerprint_id, of_template
-from ..answers import from_row
 from ..digest.rank import of_log
 from ..queries import Row, run
 from ..sampled import level_of, run_sums, sampled

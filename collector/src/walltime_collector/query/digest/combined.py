@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...conversion import from_row
 from ...statements.fingerprint import of_template
-from ..answers import from_row
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
 from .meant import meant
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...errors import NotStored
-from ..answers import from_row
 from ..kept.sample import Sample, SampledCall, estimates, kept_sample
 from ..queries import run
 from ..sampled import MOST_READ, sampled, transactions_about

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from os.path import commonprefix
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...format import iso_time
 from ...statements.fingerprint import fingerprint_id, of_template
-from ..answers import from_row
 from ..queries import Row, run
 from .answer import Day, SentBy, StatementHistory
 from .new_since import new_since

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...errors import BadParameter
 from ...format import iso_time, quoted
-from ..answers import from_row
 from ..components import counters_by_component
 from ..condition.fields import STARTED
 from ..condition.parse import sort_field

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...clickhouse.engine import Engine, Parameter
+from ...conversion import from_row
 from ...errors import NotStored
 from ...format import iso_time, quoted
-from ..answers import from_row
 from ..queries import Row, run
 from ..windows import Window
 from .answer import Change, Incident, Incidents

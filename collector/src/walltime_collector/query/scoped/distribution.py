@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...clickhouse.engine import Engine
-from ..answers import from_row
+from ...conversion import from_row
 from ..queries import Row, run
 from ..sampled import run_sums, transactions_about
 from ..scope import Scope

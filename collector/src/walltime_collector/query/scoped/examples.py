@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...format import iso_time
-from ..answers import from_row
 from ..queries import Row, run
 from ..sampled import sampled
 from ..scope import Scope

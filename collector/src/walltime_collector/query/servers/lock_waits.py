@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from .. import other_side
-from ..answers import from_row
 from ..queries import run
 from ..windows import Window
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...errors import NotStored
 from ...format import printable
-from ..answers import Target, from_row
+from ..answers import Target
 from ..components import Sums
 from ..queries import Row
 from ..sampled import run_sums

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ...clickhouse.engine import Engine
-from ..answers import from_row
+from ...conversion import from_row
 from ..queries import run
 from ..sampled import run_sums
 from ..scope import Scope, Steps

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...format import iso_time
-from ..answers import from_row
 from ..lock_waits import LockWait
 from ..queries import Row, run
 from .lock_holders import with_holders

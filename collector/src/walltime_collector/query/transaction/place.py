@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...format import iso_time, unix_ns
-from ..answers import Bill, from_row
+from ..answers import Bill
 from ..components import Component, counter_of
 from ..queries import Row, run
 from ..sampled import sampled

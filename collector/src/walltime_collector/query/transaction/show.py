@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...clickhouse.engine import Engine
+from ...conversion import from_row
 from ...errors import BadParameter, NotStored
 from ...format import iso_time, quoted
 from ...statements.fingerprint import redacted_text
 from ...trace_id import find_trace_id
 from ..after_response import after_response
-from ..answers import Bill, Statement, Target, Trace, from_row
+from ..answers import Bill, Statement, Target, Trace
 from ..components import Component, counters_by_component, number
 from ..kinds import trace as whole_trace_id
 from ..queries import Row, run

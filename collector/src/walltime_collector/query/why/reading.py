@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...clickhouse.engine import Engine, Parameter
+from ...conversion import from_row
 from ...format import iso_time
 from .. import other_side
-from ..answers import from_row
 from ..components import counters_by_component, sums
 from ..queries import Row, run, written
 from ..windows import Comparison, Window

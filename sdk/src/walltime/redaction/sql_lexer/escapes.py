@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 # The last alternative takes what is not closed: without it each quote of a hostile text would search to the end.
@@ -18,6 +19,7 @@ _CODE: Final = r"""[^'"`\#/\-\\]*"""
 _NO_WORD: Final = r"(?![\w$\x80-\uffff])"
 
 
+@cache  # compiled when a text needs it: that takes longer than all other patterns
 def _sensible(single: str) -> re.Pattern[str]:
     """Code without a backslash and closed tokens, of which no word follows a string; a thousand at once, for memory."""
     strings = rf"""'[^'\\]*'(?!'){_NO_WORD}|{single}{_NO_WORD}{_DOUBLE}{_NO_WORD}"""
@@ -25,8 +27,6 @@ def _sensible(single: str) -> re.Pattern[str]:
     return re.compile(rf"{_CODE}(?:(?:{strings}{others}){_CODE}){{,1000}}", re.DOTALL)
 
 
-_SENSIBLE_WITHOUT_ESCAPES: Final = _sensible(_PLAIN_SINGLE)
-_SENSIBLE_ANSI_QUOTES: Final = _sensible(_ESCAPING_SINGLE)
 _NONSENSE: Final = re.compile(r"""['"`]|\\(?!N)""")
 _ODD: Final = re.compile(r"""[\[$]|--|/\*""")
 """What dialects differ in; outside of strings it is rare."""
@@ -55,8 +55,8 @@ def may_be_open(text: str) -> bool:
     Args:
         text: It is closed by MySQL's default.
     """
-    return _is_open(text, _SENSIBLE_WITHOUT_ESCAPES, _NO_BACKSLASH_ESCAPES) or (
-        '"' in text and _is_open(text, _SENSIBLE_ANSI_QUOTES, _ANSI_QUOTES)
+    return _is_open(text, _sensible(_PLAIN_SINGLE), _NO_BACKSLASH_ESCAPES) or (
+        '"' in text and _is_open(text, _sensible(_ESCAPING_SINGLE), _ANSI_QUOTES)
     )
 
 

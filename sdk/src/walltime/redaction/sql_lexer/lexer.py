@@ -60,22 +60,33 @@ _END: Final = "\n\n"
 """The first ends a comment; what is not closed takes both, and nothing is left."""
 
 
-def _compiled(syntax: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return a pattern for any text and a faster one for ASCII; index them by `isascii()`."""
-    flags = re.VERBOSE | re.DOTALL
-    # a byte above ASCII and a backslash or a backtick behind it may be one character of gbk or sjis
-    anywhere = syntax.replace("BACKSLASH", r"(?<![^\x00-\x7f])\\").replace("BACKTICK", r"(?<![^\x00-\x7f])`")
-    anywhere = anywhere.replace("LETTER", r"(?<![^\x00-\x7f].)")
-    in_ascii = syntax.replace("BACKSLASH", r"\\").replace("BACKTICK", "`").replace("LETTER", "")
-    in_ascii = in_ascii.replace(r"\w", "a-zA-Z0-9_").replace(r"\d", "0-9")
-    return re.compile(anywhere, flags), re.compile(in_ascii, flags)
+class _Patterns(dict[bool, re.Pattern[str]]):
+    """
+    By `isascii()`: one for any text and a faster one for ASCII.
+
+    Each is compiled when a text needs it, which most never do: together they take longer than reading a small log.
+    """
+
+    def __init__(self, syntax: str) -> None:
+        self._syntax = syntax
+
+    def __missing__(self, is_ascii: bool) -> re.Pattern[str]:
+        if is_ascii:
+            syntax = self._syntax.replace("BACKSLASH", r"\\").replace("BACKTICK", "`").replace("LETTER", "")
+            syntax = syntax.replace(r"\w", "a-zA-Z0-9_").replace(r"\d", "0-9")
+        else:
+            # a byte above ASCII and a backslash or a backtick behind it may be one character of gbk or sjis
+            syntax = self._syntax.replace("BACKSLASH", r"(?<![^\x00-\x7f])\\").replace("LETTER", r"(?<![^\x00-\x7f].)")
+            syntax = syntax.replace("BACKTICK", r"(?<![^\x00-\x7f])`")
+        self[is_ascii] = pattern = re.compile(syntax, re.VERBOSE | re.DOTALL)
+        return pattern
 
 
-def _alike(look: str, behind: str = "", prefixes: str = "") -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _alike(look: str, behind: str = "", prefixes: str = "") -> _Patterns:
     prefixed = f"(?<=[{prefixes}])'{_QUOTED} |" if prefixes else ""
     syntax = _ALIKE.replace("PREFIXED", prefixed).replace("PREFIXES", prefixes)
     syntax = syntax.replace("DOLLARS", f"{_DOLLAR_QUOTED} |" if prefixes else "")
-    return _compiled(syntax.replace("LOOK", look).replace("BEHIND", behind))
+    return _Patterns(syntax.replace("LOOK", look).replace("BEHIND", behind))
 
 
 _READ_ALIKE: Final = _alike("(?!")
@@ -86,7 +97,7 @@ _NONSENSE: Final = re.compile(r"[\x00-\x08\x0e-\x1f]|\*/")
 """No server accepts these in code. In such a text a dollar quote counts as open until the end."""
 _READ_BY_DEFAULT: Final = _alike("(?=|", behind=r"\w$")
 """With escaped quotes in strings, and no word right behind a string."""
-_READ_REMAINING: Final = _compiled(_REMAINING)
+_READ_REMAINING: Final = _Patterns(_REMAINING)
 
 
 class Lexed(NamedTuple):

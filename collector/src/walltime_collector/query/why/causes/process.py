@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ....conversion import from_row
 from ....format import duration, percent, printable, uncertain
-from ...answers import from_row
 from ...queries import Row
 from ...sampling import REST, doing
 from ...statistics import CHANCE, SUPPORT
