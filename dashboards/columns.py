@@ -121,11 +121,11 @@ COLUMNS: Mapping[str, Column] = {
     **_all_of(_NS, "waited", "idle", "up", "in locks", "row locks", "at server", "per request", "per connect"),
     # counts and means
     **_all_of(_COUNT, "calls", "misses", "hits", "queries", "changed", "kinds", "lines", "samples", "sent"),
-    **_all_of(_COUNT, "received", "waiting", "kinds that call it", "history"),
+    **_all_of(_COUNT, "received", "waiting", "kinds that call it"),
     **_all_of(_LARGE_COUNT, "transactions", "calls made", "examined"),
     **_all_of(_MEAN, "per second", "calls each", "calls before", "calls of a sender", "calls per transaction"),
     **_all_of(_MEAN, "queries per transaction", "connects per transaction", "gets per transaction"),
-    **_all_of(_MEAN, "misses per transaction", "misses per second", "examined each"),
+    **_all_of(_MEAN, "misses per transaction", "examined each"),
     **_all_of(_MEAN, "load", "running", "connects", "again", "evicted"),
     **_all_of(_BAD_COUNT, "errors", "open", "deadlocks", "lock timeouts"),
     # shares

@@ -27,7 +27,7 @@ BOARD = board(
         9, lines("caches/per_call", 12, by="server", is_log=True), lines("caches/calls", 12, unit="short", by="server")
     ),
     line(5, rows("caches/events")),
-    line(9, rows("caches/prefixes", 13), lines("caches/memory", 11, unit="percentunit", by="server")),
+    line(9, rows("caches/prefixes", 14), lines("caches/memory", 10, unit="percentunit", by="server")),
     line(8, rows("caches/kinds")),
     section(
         "What the servers say themselves",

@@ -23,7 +23,7 @@ BOARD = board(
     line(
         8,
         lines("http/calls", 10, unit="short", by="server"),
-        rows("http/kinds", 14, kind=replace(COLUMNS["kind"], width=140)),
+        rows("http/kinds", 14, kind=replace(COLUMNS["kind"], width=128)),
     ),
     line(8, rows("http/urls")),
     section("The slowest requests", line(10, rows("http/slowest")), is_open=False),

@@ -33,7 +33,11 @@ BOARD = board(
             holder_statement=replace(COLUMNS["holder statement"], width=140),
         ),
     ),
-    line(8, rows("mysql/kinds", 14), lines("mysql/running", 10, unit="short", by="server")),
+    line(
+        8,
+        rows("mysql/kinds", 14, kind=replace(COLUMNS["kind"], width=150)),
+        lines("mysql/running", 10, unit="short", by="server"),
+    ),
     line(5, rows("mysql/events")),
     section(
         "What the servers say themselves",

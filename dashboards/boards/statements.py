@@ -27,7 +27,7 @@ BOARD = board(
         stacked("statements/states", 8, unit="short", by="state"),
         lines("statements/rows", 8, unit="none"),
     ),
-    line(8, rows("statements/senders", 16, kind=replace(COLUMNS["kind"], width=140)), bars("statements/calls", 8)),
+    line(8, rows("statements/senders", 16, kind=replace(COLUMNS["kind"], width=130)), bars("statements/calls", 8)),
     line(6, rows("statements/plans", statement=STATEMENT)),
     section("The slowest at the server", line(10, rows("statements/slowest")), is_open=False),
     own_variables=[several("statement", "Statement", sort=0)],

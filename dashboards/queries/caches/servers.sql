@@ -7,7 +7,7 @@ SELECT
     said.up_ns AS "up",
     sent.found / nullIf(sent.found + sent.missed, 0) AS "hit ratio",
     said.hits / nullIf(said.hits + said.misses, 0) AS "of all",
-    nullIf(sent.missed, 0) / (to_s - from_s) AS "misses per second",
+    nullIf(sent.missed, 0) AS "misses",
     nullIf(sent.ns, 0) / 1e9 / (to_s - from_s) AS "load",
     nullIf(sent.called, 0) / (to_s - from_s) AS "per second",
     sent.ns / nullIf(sent.called, 0) AS "per call",

@@ -1,5 +1,5 @@
 -- Servers
--- `load` is how many statements transactions wait for at once, `running` how many the server works on for all its clients: much more are other clients. `used` is of the connections allowed, at most; `from disk` of the pages read from the buffer pool. `row locks` is time waited for them in a second; `history` old row versions kept for a long transaction. Empty: the server is not observed. A click on a server opens its page.
+-- `load` is how many statements transactions wait for at once, `running` how many the server works on for all its clients: much more are other clients. `used` is of the connections allowed, at most; `from disk` of the pages read from the buffer pool. `row locks` is time waited for them in a second. Empty: the server is not observed. A click on a server opens its page.
 -- include window
 SELECT
     server AS "server",
@@ -13,7 +13,6 @@ SELECT
     said.page_misses / nullIf(said.page_requests, 0) AS "from disk",
     nullIf(said.row_lock_wait_ns, 0) / said.over_ns * 1e9 AS "row locks",
     nullIf(happened.deadlocks, 0) AS "deadlocks",
-    nullIf(said.history_list, 0) AS "history",
     nullIf(said.replication_lag_ns, 0) AS "lag"
 FROM
     (
