@@ -158,13 +158,13 @@ def shop(stack: Stack) -> int:
 
 def wait_for_a_lock(stack: Stack) -> None:
     """A checkout waits for a row that a connection with the id of another request holds, idle."""
-    buyer = {"headers": {"Cookie": "user=7"}, "timeout": 30}
-    assert httpx.post(f"{stack.url}/cart", data={"product": BOUGHT}, **buyer).status_code == 303
-    with stack.mariadb.admin() as admin, admin.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+    buyer = httpx.Client(base_url=stack.url, headers={"Cookie": "user=7"}, timeout=30)
+    with buyer, stack.mariadb.admin() as admin, admin.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+        assert buyer.post("/cart", data={"product": str(BOUGHT)}).status_code == 303
         admin.begin()
         comment = f"/*traceparent='00-{BUYER_TRACE_ID}-00000000000000a1-01'*/"
         cursor.execute(f"SELECT stock FROM products WHERE id = {BOUGHT} FOR UPDATE {comment}")
-        answer = pool.submit(httpx.post, f"{stack.url}/checkout", **buyer)
+        answer = pool.submit(buyer.post, "/checkout")
         time.sleep(HELD_S)
         admin.rollback()
         assert answer.result().status_code == 303
