@@ -73,7 +73,7 @@ def to_page(path: str, title: str) -> Link:
 def of_board() -> list[Link]:
     """At the top of each board: to the others, and to the same time and kinds in Walltime's pages."""
     always = {"asDropdown": True, "icon": "external link", "keepTime": True, "includeVars": True, "targetBlank": False}
-    boards = {**always, "title": "Walltime", "type": "dashboards", "tags": [TAG], "url": ""}
+    boards = {**always, "title": "Walltime", "type": "dashboards", "tags": [TAG], "url": "", "tooltip": ""}
     pages = {**always, "title": "In Walltime", "type": "link", "tags": [], "url": "${walltime_url}/grafana"}
     return [boards, {**pages, "asDropdown": False, "tooltip": "The same time and kinds in Walltime's own pages"}]
 

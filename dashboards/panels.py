@@ -130,7 +130,7 @@ def rows(query: str, width: int = 24, **special: Column) -> Panel:
         special: Looks that only this table has; `per_call` is of the column `per call`.
     """
     looks = overrides(columns(query), {name.replace("_", " "): look for name, look in special.items()})
-    options = {"cellHeight": "sm", "footer": {"show": False}, "showHeader": True}
+    options = {"cellHeight": "sm", "footer": {"show": False, "reducer": []}, "showHeader": True}
     defaults = {"color": {"mode": "fixed", "fixedColor": "text"}, "custom": {"align": "auto"}, "unit": "none"}
     return _panel("table", query, width, Format.TABLE, options, defaults, looks)
 

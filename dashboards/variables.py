@@ -12,7 +12,8 @@ ALL = {"selected": True, "text": ["All"], "value": ["$__all"]}
 def of_every_board() -> list[dict[str, Any]]:
     """Where the data is, which transactions, and where Walltime's own pages are."""
     return [
-        {"name": "datasource", "label": "Data source", "type": "datasource", "query": PLUGIN, "current": {}, "hide": 0},
+        box("datasource", "Data source")
+        | {"type": "datasource", "query": PLUGIN},  # of none chosen Grafana takes the first
         several("service", "Service"),
         several("kind", "Kind"),
         several("host", "Host"),

@@ -32,17 +32,19 @@ function registryOf() {
   ]);
 }
 
-// What the templates of links know: Grafana 9.4 hands over __value, __data and __field, 12 what they are made from.
+// What the templates of links know, from what Grafana hands over; values are no array in 9.5.
+const at = (values, row) => (values.get ? values.get(row) : values[row]);
+
 function known(scopedVars) {
   const context = scopedVars.__dataContext?.value;
   if (!context) return scopedVars;
   const { frame, field, rowIndex } = context;
-  const shown = (each) => grafana.formattedValueToString(each.display(each.values[rowIndex]));
+  const shown = (each) => grafana.formattedValueToString(each.display(at(each.values, rowIndex)));
   const fields = rowIndex === undefined ? {} : Object.fromEntries(frame.fields.map((each) => [each.name, shown(each)]));
   return {
     __field: { value: { labels: field.labels, name: field.name } },
     __data: { value: { fields } },
-    __value: { value: { raw: rowIndex === undefined ? undefined : field.values[rowIndex] } },
+    __value: { value: { raw: rowIndex === undefined ? undefined : at(field.values, rowIndex) } },
   };
 }
 

@@ -253,4 +253,5 @@ ALTER TABLE statements_each{on_cluster}
     COMMENT COLUMN IF EXISTS time_ns 'of the calls, on the client';
 
 ALTER TABLE families{on_cluster}
-    MODIFY COMMENT 'The families of components: their order and their colours, in pages, commands and dashboards.'
+    MODIFY COMMENT 'The families of components: their order and their colours, in pages, commands and dashboards.',
+    COMMENT COLUMN IF EXISTS position 'in charts and bars, the first one at the bottom or at the left'
