@@ -127,7 +127,6 @@ def test_mysql_servers_have_the_numbers_of_their_page_and_what_they_say(grafana:
     assert row["per second"] == pytest.approx(per_second, rel=0.2)
     assert row["running"] == pytest.approx(running, rel=0.2, abs=0.1)
     assert 0 < row["used"] < 0.2
-    assert row["row locks"] * window_s > 0.1e9
 
 
 def test_the_load_by_state_is_the_time_in_the_log(grafana: Grafana) -> None:
