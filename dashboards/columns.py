@@ -87,6 +87,8 @@ _TRACE = Column(96, more={"links": [links.to_transaction()], "mappings": [_FIRST
 _PICTURE = {"custom.cellOptions": {"type": "image"}, "custom.filterable": False}
 _SENTENCE = _REST.with_more(mappings=[_BAD_NEWS], **{"custom.cellOptions": {"type": "color-text"}})
 """One that begins with "No" or "Not" is orange."""
+_HIDDEN = Column(0, more={"custom.hidden": True, "custom.hideFrom": {"legend": False, "tooltip": False, "viz": True}})
+"""Grafana 12.2 and later read the second one."""
 BAR = 150
 """The width of a bar; queries/_bar.sql draws it as wide."""
 
@@ -99,36 +101,41 @@ COLUMNS: Mapping[str, Column] = {
     "service": Column(100, more={"links": [links.to_service()]}),
     "kind": Column(160, is_flexible=True, more={"links": [links.to_kind()]}),
     **_all_of(_TEXT, "host", "version", "environment", "user", "error", "family", "calls kept", "state"),
+    **_all_of(_TEXT, "event", "answer", "answers"),
     "severity": Column(72, more=_by_word(critical=FAILED, warning=WARNING)),
     **_all_of(_REST, "component", "server", "line", "called", "name", "how", "sent by"),
-    **_all_of(_LONG, "statement", "what happened"),
+    **_all_of(_REST, "waited for", "held by", "prefix"),
+    **_all_of(_LONG, "what happened", "holder statement", "request"),
+    "statement": _LONG.with_more(links=[links.to_statement()]),
     # durations
     **_all_of(_NS, "mean", "p50", "p95", "p99", "took", "time", "longest", "before", "after", "day before", "lag"),
     **_all_of(_NS, "per transaction", "per call", "per query", "per get"),
     **_all_of(_NS, "mysql", "memcache", "redis", "http", "python", "framework", "application", "view", "other"),
     **_all_of(_NS, "cpu", "cpu wait", "queue", "lock wait", "row lock", "likely row lock", "io wait"),
+    **_all_of(_NS, "waited", "idle", "up", "in locks", "row locks", "at server", "per request", "per connect"),
     # counts and means
     **_all_of(_COUNT, "calls", "misses", "hits", "queries", "changed", "kinds", "lines", "samples", "sent"),
     **_all_of(_COUNT, "received", "waiting", "kinds that call it"),
     **_all_of(_LARGE_COUNT, "transactions", "calls made", "examined"),
     **_all_of(_MEAN, "per second", "calls each", "calls before", "calls of a sender", "calls per transaction"),
     **_all_of(_MEAN, "queries per transaction", "connects per transaction", "gets per transaction"),
-    **_all_of(_MEAN, "misses per transaction"),
+    **_all_of(_MEAN, "misses per transaction", "examined each"),
+    **_all_of(_MEAN, "load", "running", "connects", "again", "evicted"),
     **_all_of(_BAD_COUNT, "errors", "open", "deadlocks", "lock timeouts"),
     # shares
-    **_all_of(_SHARE, "share", "hit ratio", "full scans", "that send it"),
+    **_all_of(_SHARE, "share", "hit ratio", "full scans", "that send it", "used", "of all", "from disk"),
     "failed": _BAD_SHARE,
     **_all_of(_CHANGE, "change", "p95 change"),
     # times, ids
-    **_all_of(_MOMENT, "started", "ended", "last seen", "since"),
+    **_all_of(_MOMENT, "started", "ended", "last seen", "first seen", "since"),
     "at": Column(85, "time:HH:mm:ss"),
     **_all_of(_CODE, "status", "errno", "connection"),
-    **_all_of(_TRACE, "trace", "slowest", "example", "kept"),
+    **_all_of(_TRACE, "trace", "slowest", "example", "kept", "holder"),
     # pictures
-    "time by family": Column(BAR + 20, more=_PICTURE),
+    **_all_of(Column(BAR + 20, more=_PICTURE), "time by family", "time by state"),
     **_all_of(_SENTENCE, "sentence", "health"),
     "last began": Column(270, "time:[The last one began] MMM D, HH:mm:ss"),
-    **_all_of(Column(0, more={"custom.hidden": True}), "id", "fingerprint"),
+    **_all_of(_HIDDEN, "id", "fingerprint"),
     # of one transaction
     **_all_of(_LONG, "call", "value"),
     "in time": Column(320, more=_PICTURE),

@@ -9,7 +9,10 @@ UIDS = {
     "response_time": "walltime-response-time",
     "kind": "walltime-kind",
     "transaction": "walltime-transaction",
-    "servers": "walltime-servers",
+    "mysql": "walltime-mysql",
+    "statements": "walltime-statements",
+    "caches": "walltime-caches",
+    "http": "walltime-http",
     "incidents": "walltime-incidents",
     "before_after": "walltime-before-and-after",
     "collector": "walltime-collector",
@@ -49,6 +52,21 @@ def to_kind_of_series() -> Link:
 def to_transaction() -> Link:
     """From a cell that holds a trace id."""
     return to_board("transaction", "This transaction", "var-trace_id=${__value.raw:percentencode}")
+
+
+def to_statement() -> Link:
+    """From a row with the column statement."""
+    return to_board("statements", "This statement over time", "var-statement=${__data.fields.statement:percentencode}")
+
+
+def to_server(component: str) -> Link:
+    """From a cell with a server to its page, which is about one component on it."""
+    return to_page(f"/servers/{component}/${{__value.raw:percentencode}}", "This server in Walltime")
+
+
+def to_statement_page() -> Link:
+    """From a row with the columns statement and id, to the statement's page."""
+    return to_page("/statements/${__data.fields.id}", "This statement in Walltime")
 
 
 def to_page(path: str, title: str) -> Link:

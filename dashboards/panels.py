@@ -39,15 +39,21 @@ _KNOWN = {
 """Series that are columns of their own; others are NEUTRAL."""
 
 
-def stacked(query: str, width: int = 24, *, unit: str = "ns", by: str = "component") -> Panel:
+def stacked(query: str, width: int = 24, *, unit: str = "ns", by: str = "component", legend_px: int = 0) -> Panel:
     """
     Areas upon each other, one for each value of the column `by`; the sum means something.
 
     Never of failures: eleven among thousands would outline everything in red.
+
+    Args:
+        legend_px: Its width, where names are longer than usual.
     """
     # A border around stacked areas would draw a line for each series that is 0, on top of the others.
     drawn = {"lineWidth": 0, "pointSize": 2, "fillOpacity": 85, "stacking": {"mode": "normal", "group": "A"}}
-    return _over_time(query, width, unit, by, drawn)
+    panel = _over_time(query, width, unit, by, drawn)
+    if legend_px:
+        panel["options"]["legend"]["width"] = legend_px
+    return panel
 
 
 def lines(query: str, width: int = 24, *, unit: str = "ns", by: str = "", is_log: bool = False) -> Panel:
@@ -172,6 +178,8 @@ def _over_time(query: str, width: int, unit: str, by: str, drawn: dict[str, Any]
     least = {} if "scaleDistribution" in drawn else {"min": 0}
     colour = COLOURS["custom"] if by in ("component", "family") else NEUTRAL
     defaults = {"color": {"mode": "fixed", "fixedColor": colour}, "custom": custom, "unit": unit, **shown, **least}
+    if unit == "percentunit":
+        custom["axisSoftMax"] = 0.01  # nothing but 0 would have an axis up to 10000 %
     wide = [px for least, px in LEGEND_PX.items() if width >= least][-1:]
     legend = {
         "calcs": ["mean", "max"],

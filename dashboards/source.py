@@ -7,11 +7,13 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from walltime_collector.query.queries import query_text
+
 QUERIES = Path(__file__).with_name("queries")
 PLUGIN = "grafana-clickhouse-datasource"
 SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
 _INCLUDE = re.compile(r"^ *-- include (\S+)((?: \w+=\S+)*)$", re.MULTILINE)
-_PARAMETER = re.compile(r"(?<!\$)\{(\w+)\}")
+_PARAMETER = re.compile(r"(?<!\$)\{(\w+)(?::[^{}]+)?\}")
 _HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--.*\n)*)")
 _COLUMN = re.compile(r'\bAS "([^"]+)"')
 
@@ -54,8 +56,8 @@ def sql(name: str) -> str:
     The text of queries/<name>.sql, with the plugin's macros and the dashboard's variables still in it.
 
     A line `-- include kinds` stands for queries/_kinds.sql, or _kinds.sql in the folder of the query; with
-    `-- include kinds this=that` each `{this}` in it becomes `that`. The comment at the top, which panels show, is left
-    out.
+    `-- include kinds this=that` each `{this}` in it becomes `that`. A name with `.sql` is a query of
+    Walltime's own pages, where `{this:Type}` becomes `that`. The comment at the top, which panels show, is left out.
 
     Two traps of the plugin's macros. `$__timeFilter_ms` of plugin 3 compares with a quoted number of milliseconds,
     which ClickHouse takes for nanoseconds where the column has those, and nothing is found: use `$__timeFilter`. And a
@@ -81,11 +83,12 @@ def included(text: str, folder: str = "") -> str:
     """The text with the parts that its `-- include` lines stand for; one in this folder of queries/ comes first."""
 
     def part(line: re.Match[str]) -> str:
-        own = QUERIES / folder / f"_{line[1]}.sql"
+        own, of_pages = QUERIES / folder / f"_{line[1]}.sql", line[1].removesuffix(".sql")
         path = own if own.exists() else QUERIES / f"_{line[1]}.sql"
+        inside = query_text(of_pages) if of_pages != line[1] else path.read_text("utf-8")
         given = dict(each.partition("=")[::2] for each in line[2].split())
-        inside = included(path.read_text("utf-8"), folder).rstrip()
-        return _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), inside)
+        inside = _PARAMETER.sub(lambda parameter: given.get(parameter[1], parameter[0]), inside)
+        return included(inside, folder).rstrip()
 
     return _INCLUDE.sub(part, text)
 

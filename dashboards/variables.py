@@ -24,12 +24,15 @@ def of_every_board() -> list[dict[str, Any]]:
     ]
 
 
-def several(name: str, label: str, query: str = "") -> dict[str, Any]:
+def several(name: str, label: str, query: str = "", sort: int = 1) -> dict[str, Any]:
     """
-    `${name:singlequote}`, the answers of queries/variables/<query or name>.sql: one, several, or all.
+    `${name:singlequote}`, the answers of queries/variables/<query, or name>.sql: one, several, or all.
 
     The answer has one column: plugin 4 before 4.15 fails on a second one in a new Grafana. A variable has no id:
     Grafana 9 would store variables with equal ids as one.
+
+    Args:
+        sort: As Grafana numbers it: 1 is by name, 0 keeps the order of the answers.
     """
     return {
         "name": name,
@@ -38,7 +41,7 @@ def several(name: str, label: str, query: str = "") -> dict[str, Any]:
         "datasource": SOURCE,
         "query": sql(f"variables/{query or name}"),
         "refresh": 2,  # whenever the time range changes
-        "sort": 1,
+        "sort": sort,
         "multi": True,
         "includeAll": True,
         "current": ALL,

@@ -8,5 +8,7 @@
                 (end, part, colour) -> concat(
                     '<rect y="6" height="12" x="', toString(round(150 * (end - part) / greatest(1, widest), 1)),
                     '" width="', toString(round(150 * part / greatest(1, widest), 1)), '" fill="', colour, '"/>'),
-                arrayCumSum(parts), parts, (SELECT groupArray(colour) FROM (SELECT colour FROM families ORDER BY position)))),
+                arrayCumSum(parts), parts,
+                -- include colours
+                )),
             '</svg>')))

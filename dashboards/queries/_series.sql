@@ -20,7 +20,7 @@
             SELECT
                 time,
                 sum(n) AS all_transactions,
-                groupUniqArrayIf((if(is_small, 10, place), if(is_small, 0, -toInt64(total)), shown), is_meant) AS here,
+                groupUniqArrayIf((if(is_small, 10, place), if(is_small OR '{by}' = 'server', 0, -toInt64(total)), shown), is_meant) AS here,
                 sumMap(map(shown, time_ns)) AS time_ns_of,
                 sumMap(map(shown, calls)) AS calls_of,
                 sumMap(map(shown, errors)) AS errors_of,
@@ -44,7 +44,7 @@
                         sum({share}) OVER (PARTITION BY series, is_meant) AS total,
                         sum(if(is_meant, {share}, 0)) OVER () AS all_of_them
                     FROM
-                    -- include components
+                    -- include rows
                     AS c
                     GROUP BY time, is_meant, place, series
                 )

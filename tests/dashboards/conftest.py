@@ -10,22 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from shop.load import Load, visits
 from shop.seed import PRODUCTS
-from shop.services import ProgramMissingError, fast_folder
+from shop.services import ProgramMissingError, fast_folder, free_port
 from shop.stack import Stack
+from shop.story import BOUGHT
 
+from tests.collector.observe.lock_checks import WATCHING
 from tests.dashboards.grafana import Plugin, Range, dashboards, expand, variables
 from tests.servers import Collector, eventually, over_http
 
 VISITS = 200
 QUIET_S = 3
 SLOWEST_S = 2
+HELD_S = 1
 TOKEN = "a token & ü/%"
 BUYER_TRACE_ID = "c" * 32
 
@@ -105,43 +107,68 @@ def _utc(seconds: int) -> str:
 @pytest.fixture(scope="session")
 def grafana() -> Iterator[Grafana]:
     folder = fast_folder()
+    # so many keep their calls by chance that some called another service
+    stack = Stack(folder, {"OTEL_TRACES_SAMPLER_ARG": "0.3"}, workers=2, slow_log_s=0.0)
+    for service in (stack.mariadb, *stack.caches):
+        service.port = free_port()  # known before they are started, so that the collector can observe them
+    stack.mariadb.options += [f"--{name.replace('_', '-')}={value}" for name, value in WATCHING.items()]
     settings: dict[str, str | float] = {
         "clickhouse_http": "127.0.0.1:0",
         "clickhouse_http_token": TOKEN,
         "segment_age_s": 2.0,
-        "slow_log": f"mariadb={folder / 'mariadb' / 'slow.log'}",
+        "slow_log": f"{stack.mariadb.address}={stack.mariadb.slow_log}",
+        "mysql": f"mysql://admin@{stack.mariadb.address}",
+        "mysql_password": stack.mariadb.admin_password,
+        "memcached": ",".join(cache.address for cache in stack.caches),
     }
     try:
         with Collector(folder / "collector", **settings) as collector:
-            from_s = int(time.time()) - 1
             url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
-            transactions = shop(folder, collector)
+            stack.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.otlp_url.removesuffix("/v1/traces")
+            with stack:
+                from_s = int(time.time()) - 1
+                transactions = shop(stack)
+                to_s = int(time.time()) + 1
             now = Grafana(url, ("grafana", TOKEN), Range(from_s, from_s, interval_s=1), collector.web_url)
             eventually(lambda: now.ask_raw("SELECT count() FROM transactions").rows == [[transactions]], 30)
             eventually(lambda: now.ask_raw(STATEMENTS_NOT_IN_THE_LOG).rows == [[0]], 30)
-            yield replace(now, shown=Range(from_s, int(time.time()) + 1, interval_s=1))
+            eventually(lambda: now.ask_raw("SELECT count() FROM lock_waits FINAL WHERE is_over").rows != [[0]], 30)
+            yield replace(now, shown=Range(from_s, to_s, interval_s=1))
     except ProgramMissingError as missing:
         pytest.skip(str(missing))
     finally:
         shutil.rmtree(folder)
 
 
-def shop(folder: Path, collector: Collector) -> int:
+def shop(stack: Stack) -> int:
     """Let visitors come, twice, with a pause between; how many transactions that makes."""
-    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")}
-    with Stack(folder, settings, workers=2, slow_log_s=0.0) as stack:
-        stack.mariadb.write_logs(on=True)
-        transactions = 0
-        for _ in range(2):
-            sent = Load(stack.url, limit=VISITS, rate=80).start().wait()
-            assert sent.errors == 0
-            transactions += sent.total + sent.requests["GET /recommendations"]
-            time.sleep(QUIET_S)
-        ask_slowly(stack)
-        traceparent = f"00-{BUYER_TRACE_ID}-00000000000000a1-01"
-        answer = httpx.get(f"{stack.url}/recommendations", headers={"traceparent": traceparent, "Cookie": "user=7"})
-        assert answer.status_code == 200
-    return transactions + 3
+    stack.mariadb.write_logs(on=True)
+    transactions = 0
+    for _ in range(2):
+        sent = Load(stack.url, limit=VISITS, rate=80).start().wait()
+        assert sent.errors == 0
+        transactions += sent.total + sent.requests["GET /recommendations"]
+        time.sleep(QUIET_S)
+    ask_slowly(stack)
+    traceparent = f"00-{BUYER_TRACE_ID}-00000000000000a1-01"
+    answer = httpx.get(f"{stack.url}/recommendations", headers={"traceparent": traceparent, "Cookie": "user=7"})
+    assert answer.status_code == 200
+    wait_for_a_lock(stack)
+    return transactions + 5
+
+
+def wait_for_a_lock(stack: Stack) -> None:
+    """A checkout waits for a row that a connection with the id of another request holds, idle."""
+    buyer = httpx.Client(base_url=stack.url, headers={"Cookie": "user=7"}, timeout=30)
+    with buyer, stack.mariadb.admin() as admin, admin.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+        assert buyer.post("/cart", data={"product": str(BOUGHT)}).status_code == 303
+        admin.begin()
+        comment = f"/*traceparent='00-{BUYER_TRACE_ID}-00000000000000a1-01'*/"
+        cursor.execute(f"SELECT stock FROM products WHERE id = {BOUGHT} FOR UPDATE {comment}")
+        answer = pool.submit(buyer.post, "/checkout")
+        time.sleep(HELD_S)
+        admin.rollback()
+        assert answer.result().status_code == 303
 
 
 def ask_slowly(stack: Stack) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -36,6 +37,8 @@ def numbers(answer: Answer, row: dict[str, Any]) -> list[float | None]:
 
 @pytest.mark.parametrize("panel", by_day(OF_TRANSACTIONS, 3))
 def test_a_quiet_time_is_a_gap_in_means_and_zero_in_rates(grafana: Grafana, panel: dict[str, Any]) -> None:
+    if re.search("_status|slow_queries", panel["targets"][0]["rawSql"]):
+        return  # of a server, which other clients use too
     answer = grafana.ask(panel["targets"][0]["rawSql"])
     times = sorted({seconds(time) for time in answer.column("time")})
     wide_s = min(after - before for before, after in itertools.pairwise(times))

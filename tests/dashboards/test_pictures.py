@@ -21,8 +21,6 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 BOARDS = dashboards()
 EMPTY = {"Lines of the application where no call was measured"}
 """Panels for which the shop runs too shortly here: samples of the application."""
-UNMENDED = {"walltime-servers"}
-"""Boards of issue 34 with legends, headings and trace ids that are cut. What mends one takes it out."""
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +45,7 @@ def drawn(browser: Browser, grafana: Grafana) -> Iterator[Drawing]:
     ("theme", "width", "is_old_table"),
     [("light", 1600, False), ("dark", 1600, True), ("light", 1280, True), ("dark", 1280, False)],
 )
-@pytest.mark.parametrize(
-    "uid",
-    [
-        pytest.param(uid, marks=pytest.mark.xfail(strict=False, reason="issue 34") if uid in UNMENDED else ())
-        for uid in BOARDS
-    ],
-)
+@pytest.mark.parametrize("uid", BOARDS)
 def test_a_person_sees_all_of_the_board(drawn: Drawing, uid: str, theme: Theme, width: int, is_old_table: bool) -> None:
     drawn.is_old_table = is_old_table
     drawn.draw(BOARDS[uid], theme, width, {})

@@ -205,7 +205,7 @@ def test_a_tile_shows_the_number_of_the_whole_time(grafana: Grafana) -> None:
     ("name", "column", "spent"),
     [
         ("response_time/load", "busy", "greatest(duration_ns, covered_ns)"),
-        ("servers/mysql_load", "active", "arraySum([COLUMNS('^mysql_.+_time_ns$')])"),
+        ("mysql/load", "active", "arraySum([COLUMNS('^mysql_.+_time_ns$')])"),
     ],
 )
 def test_load_times_time_is_the_time_spent(grafana: Grafana, name: str, column: str, spent: str) -> None:

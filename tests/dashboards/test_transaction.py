@@ -147,6 +147,14 @@ def test_the_parts_of_a_statement_add_up_and_what_is_not_measured_is_the_rest(lo
     assert said["mysql_with_more"] == ""
 
 
+def test_the_board_of_statements_has_all_waits_for_locks_in_one_column(log: Grafana) -> None:
+    rows = by_statement(log.ask(sql("statements/slowest")).by_name())
+    assert rows["waits"]["in locks"] == pytest.approx(0.531 * MS + 469.2 * MS - 6 * 0.2 * MS)
+    assert rows["percona_waits"]["in locks"] == 900 * MS
+    assert rows["mysql"]["in locks"] == 100 * MS
+    assert (rows["reads"]["io wait"], rows["mysql"]["io wait"]) == (597 * MS, None)
+
+
 def test_bill_calls_and_statements_are_those_of_the_page(grafana: Grafana) -> None:
     asked = {"trace_id": BUYER_TRACE_ID}
     page = over_http("GET", f"{grafana.pages}/transactions/{BUYER_TRACE_ID}.json").json()["trace"]["transactions"]

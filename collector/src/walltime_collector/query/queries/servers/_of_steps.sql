@@ -1,6 +1,4 @@
-    -- what each server says, of _said.sql
-    step,
-    grouping(step) AS is_whole,
+    -- what each server says, of _said.sql, as sums of parts of its answers
     sum(part_ns) AS over_ns,
     argMax(s.version, at) AS version,
     argMax(s.uptime_s, at) AS uptime_s,

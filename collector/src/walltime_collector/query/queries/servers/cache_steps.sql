@@ -1,14 +1,8 @@
 -- What did a cache say of itself, in each step of the window and in all of it? Counters are sums over `over_ns`.
 SELECT
--- include servers/_of_steps.sql
-    max(s.connections) AS most_connected,
-    max(s.bytes) AS most_bytes,
-    argMax(s.max_bytes, at) AS max_bytes,
-    sum(s.hits * part) AS hits,
-    sum(s.misses * part) AS misses,
-    sum(s.evictions * part) AS evictions,
-    sum(s.expired * part) AS expired,
-    sum(s.commands * part) AS commands
+    step,
+    grouping(step) AS is_whole,
+-- include servers/_cache_said.sql
 FROM
 (
 -- include servers/_said.sql

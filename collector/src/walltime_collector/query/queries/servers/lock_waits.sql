@@ -20,7 +20,7 @@ names AS
 )
 SELECT
     toUnixTimestamp64Nano(toDateTime64(waits.started_at, 9, 'UTC')) AS started_ns,
-    waits.waited_ns AS waited_ns, waits.sort AS sort, waits.object AS object, waits.index_name AS index_name, waits.key AS key,
+    toString(waits.server) AS server, waits.waited_ns AS waited_ns, waits.sort AS sort, waits.object AS object, waits.index_name AS index_name, waits.key AS key,
     waits.statement AS statement, waits.holder_statement AS holder_statement, waits.holder_running AS holder_running,
     waits.holder_idle_ns AS holder_idle_ns,
     if(waits.trace_id = toFixedString('', 16), '', lower(hex(waits.trace_id))) AS trace_id,

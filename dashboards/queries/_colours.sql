@@ -1,0 +1,1 @@
+(SELECT groupArray(colour) FROM (SELECT colour FROM families ORDER BY position))

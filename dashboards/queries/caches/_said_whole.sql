@@ -1,0 +1,1 @@
+-- include said of=cache system=system from=toInt64(from_s) step=toInt64(to_s-from_s)

@@ -1,0 +1,3 @@
+-- What happened
+-- Restarts (a cache is empty after one), evictions for lack of memory, connection limits, failovers, slow commands and saving of Redis.
+-- include events systems=('memcached','redis','valkey')

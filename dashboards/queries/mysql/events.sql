@@ -1,0 +1,3 @@
+-- What happened
+-- Restarts, failovers, connection limits, deadlocks, changed plans, statements that were overwritten before the collector read them.
+-- include events systems=('mysql','mariadb')

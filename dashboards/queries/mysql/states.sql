@@ -1,0 +1,3 @@
+-- Load by state
+-- What statements do at the server, from its slow log or performance_schema: the height is how many are worked on at once. `not divided` is CPU or disk where the server does not divide them, as MariaDB's log.
+-- include states

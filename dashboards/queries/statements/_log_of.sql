@@ -1,0 +1,4 @@
+        AND $__conditionalAll(has(
+            arrayMap(text ->
+                -- include fingerprint of=text
+                , [${statement:singlequote}]), fingerprint_id), $statement)

@@ -1,0 +1,3 @@
+-- What it does at the server
+-- From the server's slow log or performance_schema: how many are worked on at once, by what they do. `not divided` is CPU or disk where the server does not say which, as MariaDB's log.
+-- include states

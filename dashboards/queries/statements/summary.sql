@@ -1,0 +1,3 @@
+-- Summary
+-- What is chosen above. `load` is how many of its calls are open at once, `mean` the time of one; `repeats` are the calls of a transaction that sends it: far above 1 is a loop that queries. The change is against the time of the same length before.
+-- include tiles names=['load','calls','mean','repeats','failed']

@@ -1,0 +1,6 @@
+SELECT toString(server)
+FROM servers_by_minute
+WHERE family = 'mysql' AND minute >= toStartOfMinute(($__fromTime)) AND minute <= ($__toTime) AND service != 'walltime.doctor'
+UNION DISTINCT
+SELECT toString(server) FROM mysql_status WHERE at >= ($__fromTime) AND at <= ($__toTime)
+LIMIT 1000
