@@ -14,7 +14,7 @@ BOARD = board(
     line(4, tiles("summary", SUMMARY)),
     line(10, stacked("kind/breakdown")),
     line(9, rows("kind/components")),
-    line(10, heat("kind/distribution", 14), rows("kind/slowest", 10)),
+    line(10, heat("kind/distribution", 13), rows("kind/slowest", 11)),
     line(
         8,
         lines("calls_per_transaction", 12, unit="short", by="component"),

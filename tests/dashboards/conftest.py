@@ -41,6 +41,9 @@ SELECT (SELECT sum(mysql_query_calls) FROM transactions)
 """
 
 
+OBSERVED = "SELECT uniq(server) FROM (SELECT server FROM cache_status UNION ALL SELECT server FROM mysql_status)"
+
+
 @dataclass
 class Answer:
     """Names and ClickHouse types of the columns, and the rows."""
@@ -125,11 +128,13 @@ def grafana() -> Iterator[Grafana]:
         with Collector(folder / "collector", **settings) as collector:
             url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
             stack.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.otlp_url.removesuffix("/v1/traces")
+            now = Grafana(url, ("grafana", TOKEN), Range(0, 0, interval_s=1), collector.web_url)
             with stack:
+                # else the first misses are not among what the caches say
+                eventually(lambda: now.ask_raw(OBSERVED).rows == [[len(stack.caches) + 1]], 30)
                 from_s = int(time.time()) - 1
                 transactions = shop(stack)
                 to_s = int(time.time()) + 1
-            now = Grafana(url, ("grafana", TOKEN), Range(from_s, from_s, interval_s=1), collector.web_url)
             eventually(lambda: now.ask_raw("SELECT count() FROM transactions").rows == [[transactions]], 30)
             eventually(lambda: now.ask_raw(STATEMENTS_NOT_IN_THE_LOG).rows == [[0]], 30)
             eventually(lambda: now.ask_raw("SELECT count() FROM lock_waits FINAL WHERE is_over").rows != [[0]], 30)

@@ -189,7 +189,7 @@ def test_bill_calls_and_statements_are_those_of_the_page(grafana: Grafana) -> No
 
 def test_without_kept_calls_there_is_a_sentence_and_the_sums_of_the_bill(grafana: Grafana) -> None:
     (kept,) = grafana.ask(sql("transaction/kept")).column("sentence")
-    assert kept.startswith("Its calls were not kept one by one: the fair sample keeps 1 % of all")
+    assert kept.startswith("Its calls were not kept one by one: the fair sample keeps 30 % of all")
     transaction, *sums = grafana.ask(sql("transaction/calls")).by_name()
     bill = {row["component"]: row for row in grafana.ask(sql("transaction/bill")).by_name()}
     assert [row["after"] for row in sums] == [None] * len(sums)
