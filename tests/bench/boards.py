@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
@@ -37,19 +37,28 @@ SAMPLED: Final = 0.03
 HOURS: Final = (1.0, 24.0)
 
 
+@click.command
+@click.option("--rows", type=click.IntRange(1), default=10_000_000, help="Transactions.")
+@click.option("--days", default=1.0, help="They are spread over so many.")
+@click.option("--hours", multiple=True, type=float, default=HOURS, help="Length of the time shown. [1 and 24]")
+@click.option("--only", default="", help="Boards whose address has this (a regular expression).")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the data goes, and stays. [a temporary one]")
+@click.option("--again", is_flag=True, help="Ask what an earlier run has left in --folder; fill nothing.")
+@click.option("--seconds", default=60.0, help="How long ten viewers watch; 0: not at all.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write everything to this file.")
 def main(
-    rows: Annotated[int, typer.Option(min=1, help="Transactions.")] = 10_000_000,
-    days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
-    hours: Annotated[list[float] | None, typer.Option(help="Length of the time shown. [1 and 24]")] = None,
-    only: Annotated[str, typer.Option(help="Boards whose address has this (a regular expression).")] = "",
-    folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
-    again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
-    seconds: Annotated[float, typer.Option(help="How long ten viewers watch; 0: not at all.")] = 60.0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything to this file.")] = None,
+    rows: int,
+    days: float,
+    hours: tuple[float, ...],
+    only: str,
+    folder: Path | None,
+    again: bool,
+    seconds: float,
+    json_file: Path | None,
 ) -> None:
     """Measure every panel and every board."""
     if again and (folder is None or not (folder / "answers").is_dir()):
-        raise typer.BadParameter("nothing is there to ask; say the --folder of an earlier run", param_hint="--again")
+        raise click.BadParameter("nothing is there to ask; say the --folder of an earlier run", param_hint="--again")
     foreign, console = ForeignLoad(), Console()
     console.width = max(console.width, NARROWEST)
     where = folder or Path(tempfile.mkdtemp(prefix="walltime-bench-"))
@@ -58,7 +67,7 @@ def main(
         filled = fill(where / "answers", rows, days, again=again, sampled=SAMPLED)
         console.print(f"Over {filled.transactions:,} transactions")
         boards = []
-        for length in hours or HOURS:
+        for length in hours:
             for took in measure(where / "answers", length * 3_600, only):
                 console.print(panels_for_people(took))
                 boards.append(took)
@@ -120,4 +129,4 @@ def _grid(title: str, first: str, *headings: str) -> Grid:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()
