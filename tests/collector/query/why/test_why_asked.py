@@ -68,7 +68,7 @@ def test_a_terminal_gets_colours_and_no_color_is_respected(collector: Collector)
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (["why"], "kind"),
+        (["why"], "KIND"),
         (["why", KIND, "--during", "yesterday"], "--during: 'yesterday' is not a window of time; write 'last 90s'"),
         (["why", KIND, "--during", "1m..5m"], "ends before it starts"),
         (["why", KIND, "--against", "5m..1m"], "--against"),

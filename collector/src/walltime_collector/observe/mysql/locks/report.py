@@ -16,7 +16,9 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _TRANSACTION: Final = re.compile(r"^\*\*\* \((\d+)\) TRANSACTION:\nTRANSACTION (\d+), ACTIVE (\d+) sec", re.M)
 _THREAD: Final = re.compile(r"^(?:MySQL|MariaDB) thread id (\d+), [^\n]*\n", re.M)
 _RECORDS: Final = re.compile(
-    r"^(?:RECORD LOCKS space id (\d+) page no (\d+) n bits \d+ index (.+?) of|TABLE LOCK) table (`.*?`\.`.*?`).*?"
+    # a name ends at its quote, and a quote in it is written twice: one way to read a line, however long
+    r"^(?:RECORD LOCKS space id (\d+) page no (\d+) n bits \d+ index ([^`\n]+?) of|TABLE LOCK) table "
+    r"(`(?:[^`\n]|``)*`\.`(?:[^`\n]|``)*`).*?"
     r" trx id (\d+) lock[_ ]mode (.*?)( waiting)?$",
     re.M,
 )
