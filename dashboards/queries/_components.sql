@@ -3,19 +3,13 @@
         toDateTime(intDiv(toUnixTimestamp(minute), point_s) * point_s, 'UTC') AS time, service, kind, version,
         component, family, position, transactions, calls, time_ns, errors, hits, misses
     FROM components_by_minute
-    WHERE minute >= toDateTime(minutes_from_s, 'UTC') AND minute < toDateTime(minutes_to_s, 'UTC')
-        AND service != 'walltime.doctor'
-        AND $__conditionalAll(service IN (${service:singlequote}), $service)
-        AND $__conditionalAll(kind IN (${kind:singlequote}), $kind)
-        AND $__conditionalAll(version IN (${version:singlequote}), $version)
+    -- include whole_minutes
     UNION ALL
     SELECT
         toDateTime(intDiv(toUnixTimestamp(started_at), point_s) * point_s, 'UTC') AS time, service, kind, version,
         component, family, position,
         sum(each.transactions), sum(each.calls), sum(each.time_ns), sum(each.errors), sum(each.hits), sum(each.misses)
     FROM components_each AS each
-    WHERE started_at >= from_at AND started_at < to_at
-        AND (started_at < toDateTime64(minutes_from_s, 9, 'UTC') OR started_at >= toDateTime64(minutes_to_s, 9, 'UTC'))
-        -- include chosen
+    -- include beside_minutes
     GROUP BY time, service, kind, version, component, family, position
 )

@@ -4,19 +4,13 @@
         COLUMNS('^(transactions|errors|status_.xx|queries|cache_.*|.*_known|.*_ns)$') EXCEPT (max_ns, percentiles_ns),
         max_ns, percentiles_ns
     FROM kinds_by_minute
-    WHERE minute >= toDateTime(minutes_from_s, 'UTC') AND minute < toDateTime(minutes_to_s, 'UTC')
-        AND service != 'walltime.doctor'
-        AND $__conditionalAll(service IN (${service:singlequote}), $service)
-        AND $__conditionalAll(kind IN (${kind:singlequote}), $kind)
-        AND $__conditionalAll(version IN (${version:singlequote}), $version)
+    -- include whole_minutes
     UNION ALL
     SELECT
         toDateTime(intDiv(toUnixTimestamp(started_at), point_s) * point_s, 'UTC') AS time, service, kind, version,
         COLUMNS('^(transactions|errors|status_.xx|queries|cache_.*|.*_known|.*_ns)$') EXCEPT (max_ns) APPLY sum,
         max(each.max_ns), quantilesTDigestState(0.5, 0.95, 0.99)(each.duration_ns)
     FROM kinds_each AS each
-    WHERE started_at >= from_at AND started_at < to_at
-        AND (started_at < toDateTime64(minutes_from_s, 9, 'UTC') OR started_at >= toDateTime64(minutes_to_s, 9, 'UTC'))
-        -- include chosen
+    -- include beside_minutes
     GROUP BY time, service, kind, version
 )
