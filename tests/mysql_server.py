@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from shop.process import LOOPBACK, free_port
 from shop.services import MariaDB
 
-from tests.unpacked import unpacked
+from tests.unpacked import MARIADB, preferred, unpacked
 
 
 class MysqlServer(MariaDB):
@@ -64,3 +65,13 @@ class MysqlServer(MariaDB):
     def answers(self) -> bool:
         # trying to connect until it is there would take more CPU than its start
         return "ready for connections" in self.output() and super().answers()
+
+
+@contextmanager
+def kind_of(name: str) -> Iterator[type[MariaDB]]:
+    """The server that a test's parameter names: mysql, mariadb, or a MariaDB of another suite."""
+    if name in MARIADB:
+        with preferred(name):
+            yield MariaDB
+    else:
+        yield MysqlServer if name == "mysql" else MariaDB

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from shop.process import ProgramMissingError
 
 SCRIPT = Path(__file__).parents[1] / ".ci/servers.sh"
 MARIADB = ("mariadb-trixie",)
 MEMCACHED = ("memcached-trixie", "memcached-sid")
+OTHER_MARIADB = [pytest.param(name, marks=pytest.mark.nightly) for name in MARIADB]
 REDIS = ("redis-trixie", "redis-sid", "valkey-trixie", "valkey-sid")
 
 

@@ -26,6 +26,7 @@ from tests.collector.observe import visitors
 from tests.redis_server import RedisServer
 from tests.server_folder import server_folder
 from tests.servers import Collector, eventually, over_http
+from tests.unpacked import MEMCACHED, REDIS, preferred
 
 VISITS, RATE = 160, 16.0
 """10 s: what a server says is a row a second, and five against five can be chance (1/252)."""
@@ -217,12 +218,8 @@ def lab(wanted: Collection[tuple[str, str]]) -> Iterator[tuple[Lab, list[Case]]]
         yield lab, cases
 
 
-@pytest.mark.nightly
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("number", range(int(os.environ.get("TOLD_APART", "1"))))
-def test_why_says_what_happened_to_a_cache(number: int) -> None:
+def tell_apart(wanted: set[tuple[str, str]]) -> None:
     """Never anything else; a case of which a busy machine's noise hides what happened is tried again."""
-    wanted = {(what, system) for what in SAYS for system in SYSTEMS if system == "redis" or what not in OF_REDIS}
     for _ in range(TRIES):
         with lab(wanted) as (of, cases):
             answers = of.compare(cases)
@@ -234,6 +231,25 @@ def test_why_says_what_happened_to_a_cache(number: int) -> None:
         if not wanted:
             return
     pytest.fail(f"the machine is too busy for {sorted(wanted)}")
+
+
+def of_system(system: str) -> set[tuple[str, str]]:
+    return {(what, system) for what in SAYS if system == "redis" or what not in OF_REDIS}
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("number", range(int(os.environ.get("TOLD_APART", "1"))))
+def test_why_says_what_happened_to_a_cache(number: int) -> None:
+    tell_apart(of_system("memcached") | of_system("redis"))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [*MEMCACHED, *REDIS])
+def test_why_says_what_happened_to_a_cache_of_another_version(name: str) -> None:
+    with preferred(name):
+        tell_apart(of_system("memcached" if name in MEMCACHED else "redis"))
 
 
 @pytest.mark.nightly

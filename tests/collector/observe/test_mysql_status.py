@@ -15,8 +15,9 @@ from walltime_collector.observe.mysql.connection import Connection, connect
 from walltime_collector.observe.mysql.status import StatusLook
 from walltime_collector.observe.writer import Row, Writer
 
-from tests.mysql_server import MysqlServer
+from tests.mysql_server import kind_of
 from tests.server_folder import server_folder
+from tests.unpacked import OTHER_MARIADB
 
 
 class Kept(Writer):
@@ -29,9 +30,9 @@ class Kept(Writer):
         self.rows[table] += rows
 
 
-@pytest.fixture(scope="module", params=[MysqlServer, MariaDB])
+@pytest.fixture(scope="module", params=["mysql", "mariadb", *OTHER_MARIADB])
 def server(request: pytest.FixtureRequest) -> Iterator[MariaDB]:
-    with server_folder() as folder, request.param(folder) as server:
+    with server_folder() as folder, kind_of(request.param) as kind, kind(folder) as server:
         with server.admin() as connection, connection.cursor() as cursor:
             cursor.execute("CREATE TABLE shop.numbers (number INT PRIMARY KEY, text TEXT)")
         yield server

@@ -16,8 +16,9 @@ from shop.services import LOOPBACK, MariaDB
 from walltime_collector.observe.look import Lacking
 
 from tests.collector.observe.reader import Reader, rows
-from tests.mysql_server import MysqlServer
+from tests.mysql_server import kind_of
 from tests.server_folder import server_folder
+from tests.unpacked import OTHER_MARIADB
 
 RING = 200
 OPTIONS: Any = {
@@ -30,10 +31,9 @@ TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 TRACED = f"/*traceparent='00-{TRACE_ID}-b7ad6b7169203331-01'*/"
 
 
-@pytest.fixture(scope="module", params=["mysql", "mariadb"])
+@pytest.fixture(scope="module", params=["mysql", "mariadb", *OTHER_MARIADB])
 def server(request: pytest.FixtureRequest) -> Iterator[MariaDB]:
-    kind = MysqlServer if request.param == "mysql" else MariaDB
-    with server_folder() as folder, kind(folder, **OPTIONS) as server:
+    with server_folder() as folder, kind_of(request.param) as kind, kind(folder, **OPTIONS) as server:
         with server.admin() as admin, admin.cursor() as cursor:
             cursor.execute(f"USE {server.database}")
             cursor.execute("CREATE TABLE numbers (number INT PRIMARY KEY, name VARCHAR(20))")

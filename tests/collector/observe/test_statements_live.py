@@ -16,22 +16,26 @@ import walltime
 from shop.services import MariaDB
 
 from tests.collector.clickhouse.engine_processes import engines_of
-from tests.mysql_server import MysqlServer
+from tests.mysql_server import MysqlServer, kind_of
 from tests.server_folder import server_folder
 from tests.servers import Collector, CollectorDied, eventually, over_http
+from tests.unpacked import OTHER_MARIADB
 
 OPTIONS: Any = {
     "performance_schema": "ON",
     "performance_schema_consumer_events_statements_history_long": "ON",
     "performance_schema_consumer_events_statements_current": "ON",
 }
-KINDS = {"mysql": MysqlServer, "mariadb": MariaDB}
 LONG = "x" * 2_000
 
 
-@pytest.fixture(scope="module", params=["mysql", pytest.param("mariadb", marks=pytest.mark.nightly)])
+@pytest.fixture(scope="module", params=["mysql", pytest.param("mariadb", marks=pytest.mark.nightly), *OTHER_MARIADB])
 def server(request: pytest.FixtureRequest) -> Iterator[MariaDB]:
-    with server_folder() as folder, KINDS[request.param](folder, slow_log_s=0.0, **OPTIONS) as server:
+    with (
+        server_folder() as folder,
+        kind_of(request.param) as kind,
+        kind(folder, slow_log_s=0.0, **OPTIONS) as server,
+    ):
         with server.admin() as admin, admin.cursor() as cursor:
             cursor.execute(f"USE {server.database}")
             cursor.execute("CREATE TABLE stock (id INT PRIMARY KEY, name VARCHAR(2000))")
