@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections import Counter
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
 
@@ -106,13 +107,25 @@ class _Loader(importlib.machinery.SourceFileLoader):
         # A pause of the garbage collector in it is one in the function it stands in, as handoff/gc.py sees it.
         _reach.__code__ = _reach.__code__.replace(co_filename=self.path)
         module.__dict__["__reach__"] = _reach
+        if module.__name__ == "walltime.instrumentation.template":
+            module.__dict__["compile"] = self._compile_wrapper
         super().exec_module(module)
 
     def get_code(self, fullname: str) -> CodeType:
         """Always from the source: what is compiled here must not end in a cache."""
-        tree = ast.parse(self.get_data(self.path), self.path)
-        _Points(fullname).visit(tree)
-        return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
+        return _with_points(self.get_data(self.path).decode(), self.path, fullname)
+
+    def _compile_wrapper(self, source: str, file: str, _mode: str) -> CodeType:
+        """Replace `compile` in the module that generates wrappers: they have points as if they stood in the file."""
+        package = Path(self.path).parents[2]
+        within = Path(file.partition(".py <")[0]).relative_to(package)
+        return _with_points(source, file, ".".join(within.parts))
+
+
+def _with_points(source: str, file: str, module: str) -> CodeType:
+    tree = ast.parse(source, file)
+    _Points(module).visit(tree)
+    return compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
 
 
 class _Points(ast.NodeTransformer):

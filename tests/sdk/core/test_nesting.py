@@ -152,7 +152,7 @@ def test_whatever_is_nested_and_fails_every_nanosecond_is_on_one_line(node: Node
     token = enter(transaction)
     try:
         with (
-            mock.patch("walltime.instrumentation.measure.clock", stage.clock),
+            mock.patch("walltime.instrumentation.template.clock", stage.clock),
             mock.patch("walltime.api.clock", stage.clock),
             pytest.raises(LookupError) if node.fails else nullcontext(),
         ):

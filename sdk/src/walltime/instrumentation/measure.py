@@ -13,19 +13,21 @@ To add a client, for example psycopg:
    exceptions pass unchanged, and a failure in each `describe` is contained (`tests/safety` raises in every function).
 
 A wrapper is one plain function: without a transaction it calls straight through; otherwise clock, call, clock, record.
-It never changes the call's result or exception. What a profile proves hot has a wrapper of its own, with the reason.
+It never changes the call's result or exception. All come from one template (`instrumentation/template.py`). For a
+method that a profile proves hot, the measure describes the common case `inline`, with the reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from walltime.core.execution import current, elsewhere, get_ident, inherited, task_execution
-from walltime.core.transaction import clock, outside
+from walltime.core.execution import current
+from walltime.core.transaction import outside
 from walltime.errors import contain
+from walltime.instrumentation.template import DESCRIBED, ENDED, FAILED, Inline, wrapper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -81,79 +83,23 @@ class Measure:
     """Whether calls outside of any transaction are counted. False for steps of a call that is counted already."""
     shortest_ns: int = 0
     """Successful calls that are shorter leave no record."""
+    inline: Inline | None = None
+    """The signature and the common case of a method that a profile proves hot."""
 
     def call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
-
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            execution = inherited()
-            if execution is not None and execution.thread != get_ident():
-                execution = elsewhere(execution)
-            if execution is None:
-                if counts_outside:
-                    outside(library)
-                return original(self, *args, **kwargs)
-            given = args if args or not kwargs else kwargs
-            of = self
-            if begin is not None and (of := _begun(begin, library, self, given)) is None:
-                return original(self, *args, **kwargs)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                result = original(self, *args, **kwargs) if kwargs else original(self, *args)
-            except BaseException as error:
-                end(execution, started_ns, clock(), outer_ns, of, given, None, error)
-                raise
-            end(execution, started_ns, clock(), outer_ns, of, given, result, None)
-            return result
-
-        def call_without_arguments(self: Any) -> Any:
-            execution = inherited()
-            if execution is not None and execution.thread != get_ident():
-                execution = elsewhere(execution)
-            if execution is None:
-                if counts_outside:
-                    outside(library)
-                return original(self)
-            of = self
-            if begin is not None and (of := _begun(begin, library, self, ())) is None:
-                return original(self)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                result = original(self)
-            except BaseException as error:
-                end(execution, started_ns, clock(), outer_ns, of, (), None, error)
-                raise
-            end(execution, started_ns, clock(), outer_ns, of, (), result, None)
-            return result
-
-        return call_without_arguments if _takes_only_self(original) else call
+        return self._wrapper(original, is_async=False)
 
     def awaited(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
+        return self._wrapper(original, is_async=True)
 
-        async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            execution = task_execution()
-            if execution is None:
-                if counts_outside:
-                    outside(library)
-                return await original(self, *args, **kwargs)
-            given = args if args or not kwargs else kwargs
-            of = self
-            if begin is not None and (of := _begun(begin, library, self, given)) is None:
-                return await original(self, *args, **kwargs)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                result = await (original(self, *args, **kwargs) if kwargs else original(self, *args))
-            except BaseException as error:
-                end(execution, started_ns, clock(), outer_ns, of, given, None, error)
-                raise
-            end(execution, started_ns, clock(), outer_ns, of, given, result, None)
-            return result
-
-        return call
+    def _wrapper(self, original: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
+        inline = self.inline or (_NOTHING_GIVEN if not is_async and _takes_only_self(original) else _ANY)
+        file = self.describe.__code__.co_filename if self.inline else __file__
+        names = {"original": original, "library": self.library, "begin": self.begin, "describe": self.describe}
+        return wrapper(
+            inline, file, DESCRIBED if self.record is None and not self.shortest_ns else ENDED, is_async=is_async,
+            has_begin=self.begin is not None, counts_outside=self.counts_outside, names={**names, "end": self.end},
+        )  # fmt: skip
 
     def iterated(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         """Wrap a method that returns an iterator: each item is described, without arguments; the end as None."""
@@ -210,12 +156,11 @@ class Measure:
         return end
 
 
-def _begun(begin: Callable[[Any, Any], Any], library: str, of: Any, args: Any) -> Any:
-    try:
-        return begin(of, args)
-    except Exception as ours:
-        contain(library, ours)
-        return None
+_ANY: Final = Inline(
+    "call(self, *args, **kwargs)", "given", before="given = args if args or not kwargs else kwargs",
+    call="original(self, *args, **kwargs) if kwargs else original(self, *args)",
+)  # fmt: skip
+_NOTHING_GIVEN: Final = Inline("call(self)")
 
 
 def _takes_only_self(method: Callable[..., Any]) -> bool:
@@ -238,6 +183,10 @@ class Around:
         return getattr(self._items, name)
 
 
+_ITEM: Final = Inline("__next__(self)", setup="original, end = self._next, self._end", call="original()")
+_ITEM_FAILED: Final = FAILED.replace("error)", "None if isinstance(error, ENDS) else error)")
+
+
 class _Items(Around):
     """An iterator whose items are measured one by one."""
 
@@ -248,20 +197,7 @@ class _Items(Around):
     def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self) -> Any:
-        original, execution = self._next, current()
-        if execution is None:  # it outlived its transaction
-            return original()
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            item = original()
-        except BaseException as error:
-            failed = None if isinstance(error, _ENDS) else error
-            self._end(execution, started_ns, clock(), outer_ns, self._of, (), None, failed)
-            raise
-        self._end(execution, started_ns, clock(), outer_ns, self._of, (), item, None)
-        return item
+    __next__ = wrapper(_ITEM, __file__, failed=_ITEM_FAILED, of="self._of", names={"ENDS": _ENDS})
 
 
 class _AsyncItems(_Items):
@@ -272,17 +208,7 @@ class _AsyncItems(_Items):
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    async def __anext__(self) -> Any:
-        original, execution = self._next, task_execution()
-        if execution is None:
-            return await original()
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            item = await original()
-        except BaseException as error:
-            failed = None if isinstance(error, _ENDS) else error
-            self._end(execution, started_ns, clock(), outer_ns, self._of, (), None, failed)
-            raise
-        self._end(execution, started_ns, clock(), outer_ns, self._of, (), item, None)
-        return item
+    __anext__ = wrapper(
+        replace(_ITEM, signature="__anext__(self)"), __file__, failed=_ITEM_FAILED, is_async=True, of="self._of",
+        names={"ENDS": _ENDS},
+    )  # fmt: skip

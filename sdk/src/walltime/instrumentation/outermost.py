@@ -7,19 +7,19 @@ The sampler reads the local variable `component` of a wrapper's frame: all wrapp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import Piece
 from walltime.core.components import BITS, CONTAINERS, LINES
-from walltime.core.execution import current, elsewhere, get_ident, inherited, task_execution
-from walltime.core.transaction import clock
+from walltime.core.execution import current
 from walltime.errors import contain
 from walltime.instrumentation.expected import failure_of
 from walltime.instrumentation.measure import Around
+from walltime.instrumentation.template import Inline, wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
     from walltime.core.execution import ExecutionContext
 
@@ -33,50 +33,17 @@ class Outermost:
     """Takes the call's arguments. Returns whether this call is one of the component; None: all are."""
 
     def call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        component, applies, bit = self.component, self.applies, BITS[self.component]
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            execution = inherited()
-            if execution is not None and execution.thread != get_ident():
-                execution = elsewhere(execution)
-            if execution is None or execution.open_components & bit:
-                return original(*args, **kwargs)
-            if applies is not None and not _applies(applies, component, args):
-                return original(*args, **kwargs)
-            outer_ns = execution.nested_ns
-            execution.open_components |= bit
-            started_ns = clock()
-            try:
-                result = original(*args, **kwargs)
-            except BaseException as error:
-                _end(execution, component, started_ns, clock(), outer_ns, error)
-                raise
-            _end(execution, component, started_ns, clock(), outer_ns, None)
-            return result
-
-        return call
+        return self._wrapper(original, is_async=False)
 
     def awaited(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        component, applies, bit = self.component, self.applies, BITS[self.component]
+        return self._wrapper(original, is_async=True)
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            execution = task_execution()
-            if execution is None or execution.open_components & bit:
-                return await original(*args, **kwargs)
-            if applies is not None and not _applies(applies, component, args):
-                return await original(*args, **kwargs)
-            outer_ns = execution.nested_ns
-            execution.open_components |= bit
-            started_ns = clock()
-            try:
-                result = await original(*args, **kwargs)
-            except BaseException as error:
-                _end(execution, component, started_ns, clock(), outer_ns, error)
-                raise
-            _end(execution, component, started_ns, clock(), outer_ns, None)
-            return result
-
-        return call
+    def _wrapper(self, original: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
+        names = {
+            "original": original, "applies": self.applies, "COMPONENT": self.component, "BIT": BITS[self.component],
+            "is_applied": _applies,
+        }  # fmt: skip
+        return _generated(_CALL if self.applies is None else _CALL_THAT_APPLIES, is_async=is_async, names=names)
 
     def iterated(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         """Wrap a function that returns an iterator: making its items is one call, wherever they are taken."""
@@ -123,6 +90,26 @@ def measured(items: Any, component: str, kind: type[Items], subject: tuple[objec
         return items
 
 
+def _generated(
+    inline: Inline, *, is_async: bool = False, subject: str = "", names: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    ended, failed = [
+        f"ended(execution, component, started_ns, clock(), outer_ns, {error}{subject})" for error in ("None", "error")
+    ]
+    return wrapper(inline, __file__, ended, failed, is_async=is_async, names={**(names or {}), "ended": _end})
+
+
+_CALL: Final = Inline(
+    "call(*args, **kwargs)", setup="component = COMPONENT", aside="execution.open_components & BIT",
+    before="execution.open_components |= BIT",
+)  # fmt: skip
+_CALL_THAT_APPLIES: Final = replace(_CALL, aside=f"{_CALL.aside} or not is_applied(applies, component, args)")
+_ITEM: Final = Inline(
+    "__next__(self)", setup="original, component = self._next, self._component", call="original()",
+    aside="execution.open_components & self._bit", before="execution.open_components |= self._bit",
+)  # fmt: skip
+
+
 class Items(Around):
     """An iterator that makes its items in one call of a component. The time between two items is not the call's."""
 
@@ -136,20 +123,7 @@ class Items(Around):
     def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self) -> Any:
-        original, component, execution = self._next, self._component, current()
-        if execution is None or execution.open_components & self._bit:
-            return original()
-        outer_ns = execution.nested_ns
-        execution.open_components |= self._bit
-        started_ns = clock()
-        try:
-            item = original()
-        except BaseException as error:
-            _end(execution, component, started_ns, clock(), outer_ns, error, self._record_as(execution))
-            raise
-        _end(execution, component, started_ns, clock(), outer_ns, None, self._record_as(execution))
-        return item
+    __next__ = _generated(_ITEM, subject=", self._record_as(execution)")
 
     def _record_as(self, execution: ExecutionContext) -> object:
         """Return the subject of the next record: the call, then pieces of it."""
@@ -170,17 +144,6 @@ class AsyncItems(Items):
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    async def __anext__(self) -> Any:
-        original, component, execution = self._next, self._component, task_execution()
-        if execution is None or execution.open_components & self._bit:
-            return await original()
-        outer_ns = execution.nested_ns
-        execution.open_components |= self._bit
-        started_ns = clock()
-        try:
-            item = await original()
-        except BaseException as error:
-            _end(execution, component, started_ns, clock(), outer_ns, error, self._record_as(execution))
-            raise
-        _end(execution, component, started_ns, clock(), outer_ns, None, self._record_as(execution))
-        return item
+    __anext__ = _generated(
+        replace(_ITEM, signature="__anext__(self)"), is_async=True, subject=", self._record_as(execution)"
+    )
