@@ -149,7 +149,7 @@ COLUMNS: Mapping[str, Column] = {
     "measure": _REST,
     "incidents": _COUNT,
     # of two times
-    "verdict": Column(66, more=_by_word(slower=FAILED, faster="#37872d", new=WARNING, gone=WARNING)),
+    "verdict": Column(66, more=_by_word(new=WARNING, gone=WARNING)),
     **_all_of(_NS, "mean before", "p95 before", "more time", "difference"),
     # of targets
     "alert": Column(60, more=_by_word(page=FAILED, ticket=WARNING)),
@@ -158,7 +158,7 @@ COLUMNS: Mapping[str, Column] = {
     "good": replace(_SHARE, decimals=3, width=88),
     # of collectors
     **_all_of(_LARGE_COUNT, "rows", "stored"),
-    **_all_of(_COUNT, "parts", "number", "refused"),
+    **_all_of(_COUNT, "parts", "number", "refused", "days kept"),
     **_all_of(_BAD_COUNT, "rejected", "dead", "lost"),
     "longest lag": _NS,
     **_all_of(Column(84, "bytes"), "size", "per row"),

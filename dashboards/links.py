@@ -20,9 +20,8 @@ UIDS = {
 }
 """The boards' uids: addresses people keep, so they never change."""
 TAG = "walltime"
-_KEPT = "&".join(
-    f"${{{name}:queryparam}}" for name in ("datasource", "host", "version", "environment", "filter", "walltime_url")
-)
+_FILTERS = ("host", "version", "environment", "filter")
+_KEPT = "&".join(f"${{{name}:queryparam}}" for name in ("datasource", *_FILTERS, "walltime_url"))
 _SERVICE = "var-service=${__data.fields.service:percentencode}"
 _KIND = "var-kind=${__data.fields.kind:percentencode}"
 
@@ -72,6 +71,13 @@ def to_statement_page() -> Link:
 def to_page(path: str, title: str) -> Link:
     """To one of Walltime's pages; the path is a template as Grafana's."""
     return _link(title, "${walltime_url}" + path)
+
+
+def to_comparison() -> Link:
+    """From a board that compares two times or versions, to the page that tests each difference of the same."""
+    given = (*_FILTERS, "service", "kind", "against", "old_version", "new_version")
+    params = "&".join(("${__url_time_range}", *(f"${{{name}:queryparam}}" for name in given)))
+    return to_page(f"/grafana?{params}", "Is it chance? The comparison in Walltime")
 
 
 def of_board() -> list[Link]:

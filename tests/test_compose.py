@@ -239,6 +239,9 @@ def test_grafana_is_given_what_its_provisioning_asks_for() -> None:
     assert grafana["environment"]["GF_PLUGINS_PREINSTALL_SYNC"].startswith(f"{plugin}@")
     assert f"./dashboards/generated:{grafana['environment'][path]}:ro" in grafana["volumes"]
     assert list((ROOT / "dashboards" / "generated").glob("*.json"))
+    for each in folder.iterdir():
+        mounted = f"./dashboards/provisioning/{each.name}:/etc/grafana/provisioning/{each.name}:ro"
+        assert each.is_file() or mounted in grafana["volumes"]
 
 
 def test_grafanas_user_may_read_walltimes_database_and_no_more() -> None:

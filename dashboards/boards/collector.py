@@ -13,11 +13,16 @@ SERVICE = replace(COLUMNS["service"], is_flexible=True)
 BOARD = board(
     "collector",
     "collector",
-    "Whether all that applications send is stored: accounts, lag, losses, and the tables.",
+    "Whether all that applications send is stored: accounts, lag, losses, free disk, and the tables.",
     line(2, status("collector/status")),
     line(4, rows("collector/accounts")),
     line(8, lines("collector/spans", 12, unit="short"), bars("collector/losses", 12)),
-    line(7, lines("collector/lag", 12), lines("collector/spool", 12, unit="bytes")),
+    line(
+        7,
+        lines("collector/lag", 8),
+        lines("collector/spool", 8, unit="bytes"),
+        lines("collector/disk", 8, unit="percentunit", by="host"),
+    ),
     line(
         7,
         rows("collector/services", 15, service=SERVICE),

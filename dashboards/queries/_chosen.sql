@@ -4,4 +4,4 @@
                 AND $__conditionalAll(version IN (${version:singlequote}), $version)
                 AND $__conditionalAll(host IN (${host:singlequote}), $host)
                 AND $__conditionalAll(environment IN (${environment:singlequote}), $environment)
-                AND (${filter:singlequote} = '' OR attributes[extract(${filter:singlequote}, '^ *([^=]*?) *=')] = extract(${filter:singlequote}, '= *(.*?) *$'))
+                AND (${filter:singlequote} = '' OR match(${filter:singlequote}, '^ *[^ =][^=]*=') AND attributes[extract(${filter:singlequote}, '^ *([^=]*?) *=')] = extract(${filter:singlequote}, '= *(.*?) *$'))

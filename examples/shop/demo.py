@@ -28,7 +28,7 @@ from walltime_collector.format import unix_ns
 from shop.ask import WALLTIME, Asker
 from shop.links import Pages, span
 from shop.load import Load, visits
-from shop.services import LOOPBACK, Program, Service, ServiceError, free_port
+from shop.services import Program, Service, ServiceError
 from shop.stack import Stack
 from shop.story import BOUGHT, Truth, crowd_for, restart, wait_for_a_lock, warm
 from shop.watch import Watch
@@ -63,19 +63,14 @@ def main() -> None:
 def run(folder: Path, seconds: int, *, once: bool) -> None:
     """Start everything, tell the story, ask; then, without `once`, go on until interrupted. Nothing is left running."""
     with ExitStack() as running:
-        slow_log = folder / "mariadb" / "slow.log"
-        caches = [free_port(), free_port()]
-        observed = [text for port in caches for text in ("--memcached", f"{LOOPBACK}:{port}")]
-        serve = collector(folder / "collector", "--slow-log", slow_log, *observed, incident_look_s=LOOK_S)
-        receiver = running.enter_context(serve)
+        stack = _stack(folder)
+        receiver = running.enter_context(collector(folder / "collector", *_observed(stack), **_settings(stack)))
         assert receiver.ready is not None
         pages = Pages(f"http://{receiver.ready['web']}")
         console.print(f"[bold]{pages.overview()}[/]  open this page: it follows the demo", soft_wrap=True)
         _started(receiver, receiver.ready["web"])
         with console.status("starting the shop and its servers"):
-            stack = _stack(folder, receiver.ready["http"])
-            for cache, port in zip(stack.caches, caches, strict=True):
-                cache.port = port
+            stack.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://{receiver.ready['http']}"
             stack.start(lambda service: _started(service, service.address))
         running.callback(stack.stop)
         crowd = crowd_for(seconds)
@@ -92,7 +87,7 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         why = ask(asker, truth)
         (folder / "why.json").write_text(json.dumps(why, indent=2) + "\n")
         if not once:
-            _until_interrupted(load, pages, truth)
+            _until_interrupted(load, pages, truth, stack.seen(stack.mariadb).address)
 
 
 def tell(stack: Stack, load: Load, seconds: int, pages: Pages, asker: Asker) -> Truth:
@@ -142,7 +137,7 @@ def _opened_since(asker: Asker, since_s: int) -> list[tuple[int, Any]]:
     return sorted((each for each in opened if each[0] >= since_s), key=lambda each: each[0])
 
 
-def collector(folder: Path, *options: str | Path, **settings: float) -> Program:
+def collector(folder: Path, *options: str | Path, **settings: str | float) -> Program:
     """`walltime serve`, with its data in `folder`."""
     if not WALLTIME.exists():
         raise ServiceError(f"{WALLTIME} is not installed. Run: make setup")
@@ -194,9 +189,23 @@ def _is_glued(trace: Any) -> bool:
     return any(statement["server"] for bill in trace["transactions"] for statement in bill["statements"])
 
 
-def _stack(folder: Path, otlp: str) -> Stack:
-    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otlp}", "OTEL_TRACES_SAMPLER_ARG": str(SAMPLED)}
-    return Stack(folder, environment, workers=3, slow_log_s=0.0, far={"mariadb": 0.0})
+def _stack(folder: Path) -> Stack:
+    environment = {"OTEL_TRACES_SAMPLER_ARG": str(SAMPLED)}
+    return Stack(folder, environment, workers=3, slow_log_s=0.0, is_observed=True, far={"mariadb": 0.0})
+
+
+def _observed(stack: Stack) -> Iterator[str]:
+    """Options of the collector: what it asks, by the names that the shop has for it."""
+    database = stack.mariadb
+    name = stack.seen(database).address
+    yield from ("--slow-log", f"{name}={database.slow_log}")
+    yield from ("--mysql", f"{name}=mysql://{database.observer}@{database.address}", "--mysql-explain")
+    for cache in stack.caches:
+        yield from ("--memcached", cache.address)
+
+
+def _settings(stack: Stack) -> dict[str, str | float]:
+    return {"mysql_password": stack.mariadb.observer_password, "incident_look_s": LOOK_S}
 
 
 def _to_full_second() -> float:
@@ -223,13 +232,14 @@ def _wait(load: Load, seconds: float, act: str) -> None:
         _say(f"{act}: {load.status().markup}")
 
 
-def _until_interrupted(load: Load, pages: Pages, truth: Truth) -> None:
+def _until_interrupted(load: Load, pages: Pages, truth: Truth, database: str) -> None:
     console.print("The same without a command:")
     for address, shows in (
         (pages.overview("last 15m"), "where the time goes; drag over the slow part, and choose a kind"),
         (pages.incidents(), "what the collector noticed by itself"),
         (pages.restart(truth), "why product pages became slower: the server that was restarted"),
         (pages.lock_wait(truth), "the checkout that waited for a row lock"),
+        (pages.database(database), "what MariaDB says of itself, and which statements keep it busy"),
     ):
         _see(address)
         console.print(f"         {shows}", style="dim", soft_wrap=True)

@@ -46,6 +46,10 @@ class Pages:
         """One of those, with its explanation."""
         return self._url + urls.incident(incident_id)
 
+    def database(self, address: str) -> str:
+        """What a database says of itself."""
+        return self._url + urls.server("mysql.query", address)
+
     def lock_wait(self, truth: Truth) -> str:
         """The checkout that waited for a row."""
         assert truth.lock_wait is not None

@@ -31,9 +31,18 @@ from shop.process import (
 )
 
 READY_CONFIG = Path(__file__).with_name("gunicorn_ready.py")
+OBSERVED: Mapping[str, Any] = {
+    "performance_schema": "ON",
+    "performance_schema_consumer_events_statements_current": "ON",
+    "performance_schema_consumer_events_statements_history": "ON",
+    "performance_schema_consumer_events_transactions_current": "ON",
+    "performance_schema_instrument": "wait/lock/metadata/sql/mdl=ON",
+}
+"""Options of a MariaDB whose locks, their holders and plans a collector sees; all of it is off by default."""
 
 __all__ = [
     "LOOPBACK",
+    "OBSERVED",
     "Gunicorn",
     "MariaDB",
     "Memcached",
@@ -130,6 +139,8 @@ class MariaDB(Service):
     """
     A MariaDB server with one database and one account for it; `admin` is a connection that may do everything.
 
+    The account `observer` is a collector's, with what docs/observing.md asks for.
+
     Fast to start and small, and not durable against a power cut: nothing to keep important data in.
 
     Args:
@@ -140,6 +151,7 @@ class MariaDB(Service):
 
     database = "shop"
     user = "shop"
+    observer = "walltime"
 
     def __init__(
         self,
@@ -158,6 +170,7 @@ class MariaDB(Service):
         self.slow_log_s = slow_log_s
         self.password = secrets.token_hex(16)
         self.admin_password = secrets.token_hex(16)
+        self.observer_password = secrets.token_hex(16)
 
     def prepare(self) -> None:
         self.tmpdir.mkdir(exist_ok=True)
@@ -172,6 +185,10 @@ class MariaDB(Service):
             f"GRANT ALL ON {self.database}.* TO {self.user}@'{LOOPBACK}';\n"
             f"CREATE USER admin@'{LOOPBACK}' IDENTIFIED BY '{self.admin_password}';\n"
             f"GRANT ALL ON *.* TO admin@'{LOOPBACK}' WITH GRANT OPTION;\n"
+            f"CREATE USER {self.observer}@'{LOOPBACK}' IDENTIFIED BY '{self.observer_password}';\n"
+            f"GRANT PROCESS, REPLICA MONITOR ON *.* TO {self.observer}@'{LOOPBACK}';\n"
+            f"GRANT SELECT ON performance_schema.* TO {self.observer}@'{LOOPBACK}';\n"
+            f"GRANT SELECT, SHOW VIEW ON {self.database}.* TO {self.observer}@'{LOOPBACK}';\n"
         )
         install = [program("mariadb-install-db", "mariadb-server"), "--no-defaults", f"--datadir={self.data}"]
         install += ["--skip-test-db", "--skip-name-resolve", f"--extra-file={accounts}", *self._settings()]

@@ -11,7 +11,7 @@ import pymysql
 
 from shop.proxy import Proxy
 from shop.seed import seed
-from shop.services import Gunicorn, MariaDB, Memcached, Service
+from shop.services import OBSERVED, Gunicorn, MariaDB, Memcached, Service, free_port
 
 EXAMPLES = str(Path(__file__).parents[1])
 
@@ -27,6 +27,7 @@ class Stack:
         threads: Threads of each gunicorn worker; 0 is gunicorn's sync worker.
         general_log: See MariaDB.
         slow_log_s: See MariaDB; nothing is written before `mariadb.write_logs(on=True)`, so seeding is not in it.
+        is_observed: A collector that starts earlier asks MariaDB and the caches: they have their ports from the start.
         far: Servers that are not beside the shop, by name: how long their answers are on the way, in seconds.
     """
 
@@ -39,11 +40,16 @@ class Stack:
         threads: int = 0,
         general_log: bool = False,
         slow_log_s: float | None = None,
+        is_observed: bool = False,
         far: Mapping[str, float] | None = None,
     ) -> None:
         self.environment = {"PYTHONPATH": EXAMPLES, "PYTHONUNBUFFERED": "1", **(environment or {})}
-        self.mariadb = MariaDB(folder / "mariadb", general_log=general_log, slow_log_s=slow_log_s)
+        options = OBSERVED if is_observed else {}
+        self.mariadb = MariaDB(folder / "mariadb", general_log=general_log, slow_log_s=slow_log_s, **options)
         self.caches = [Memcached("memcached-1", folder), Memcached("memcached-2", folder)]
+        if is_observed:
+            for server in (self.mariadb, *self.caches):
+                server.port = free_port()
         self.supplier = Gunicorn("supplier", folder, "shop.supplier:application", workers=1, threads=8)
         self.shop = Gunicorn("shop", folder, "shop.app:application", workers=workers, threads=threads)
         self.proxies = {

@@ -16,11 +16,10 @@ import httpx
 import pytest
 from shop.load import Load, visits
 from shop.seed import PRODUCTS
-from shop.services import ProgramMissingError, fast_folder, free_port
+from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 from shop.story import BOUGHT
 
-from tests.collector.observe.lock_checks import WATCHING
 from tests.dashboards.grafana import Plugin, Range, dashboards, expand, variables
 from tests.servers import Collector, eventually, over_http
 
@@ -111,17 +110,14 @@ def _utc(seconds: int) -> str:
 def grafana() -> Iterator[Grafana]:
     folder = fast_folder()
     # so many keep their calls by chance that some called another service
-    stack = Stack(folder, {"OTEL_TRACES_SAMPLER_ARG": "0.3"}, workers=2, slow_log_s=0.0)
-    for service in (stack.mariadb, *stack.caches):
-        service.port = free_port()  # known before they are started, so that the collector can observe them
-    stack.mariadb.options += [f"--{name.replace('_', '-')}={value}" for name, value in WATCHING.items()]
+    stack = Stack(folder, {"OTEL_TRACES_SAMPLER_ARG": "0.3"}, workers=2, slow_log_s=0.0, is_observed=True)
     settings: dict[str, str | float] = {
         "clickhouse_http": "127.0.0.1:0",
         "clickhouse_http_token": TOKEN,
         "segment_age_s": 2.0,
         "slow_log": f"{stack.mariadb.address}={stack.mariadb.slow_log}",
-        "mysql": f"mysql://admin@{stack.mariadb.address}",
-        "mysql_password": stack.mariadb.admin_password,
+        "mysql": f"mysql://{stack.mariadb.observer}@{stack.mariadb.address}",
+        "mysql_password": stack.mariadb.observer_password,
         "memcached": ",".join(cache.address for cache in stack.caches),
     }
     try:

@@ -36,7 +36,7 @@ SELECT
 FROM
 (
     SELECT
-        -- include statement_key of=s.statement
+        -- include fingerprint of=s.statement
         AS key,
         argMax(s.statement, time_ns) AS text, sum(s.calls) AS sent, sum(time_ns) AS ns, sum(s.errors) AS failed
     FROM statements_each AS s
@@ -45,19 +45,17 @@ FROM
 ) AS here
 FULL JOIN
 (
-    SELECT key, any(first) AS sample, arrayReverseSort(groupArray(side)) AS sides, groupUniqArrayArray(said) AS notes
+    SELECT fingerprint_id AS key, any(first) AS sample, arrayReverseSort(groupArray(side)) AS sides, groupUniqArrayArray(said) AS notes
     FROM
     (
         SELECT
-            -- include statement_key of=fingerprint
-            AS key,
-            any(sample) AS first,
+            fingerprint_id, any(sample) AS first,
             (count(), sum(query_ns), sum(locked_ns), sum(disk_ns), sum(computing_ns), sum(rows_examined), countIf(errno > 0)) AS side,
             [if(max(is_full_scan), 'full scan', ''), if(max(is_full_join), 'full join', ''),
                 if(max(is_tmp_table_on_disk), 'temporary table on disk', ''), if(max(is_filesort_on_disk), 'sorted on disk', '')] AS said
         FROM slow_queries
         WHERE trace_id = shown
-        GROUP BY key, server
+        GROUP BY fingerprint_id, server
     )
     GROUP BY key
 ) AS there

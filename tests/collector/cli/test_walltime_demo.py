@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walltime_collector.cli.demo.shop import RESTARTED, SERVICE, STORY, Shop
+from walltime_collector.cli.demo.shop import DATABASE, RESTARTED, SERVICE, STORY, Shop
 from walltime_collector.pages import urls
 
 from tests.servers import eventually, over_http
@@ -143,6 +143,7 @@ def test_every_page_has_something_to_show(demo: Demo) -> None:
         (urls.transactions(), "GET /orders"),
         (urls.transaction(trace_id), "synthetic"),
         (urls.servers(), f"{RESTARTED}:11211"),
+        (urls.server("mysql.query", DATABASE), "8.4.6"),
         (urls.statements(), "select * from item"),
         (urls.advice(), "shop/orders.py:24"),
         (urls.diff({"time": "last 15m", "during": "1m..", "against": "11m..2m"}), STORY),
@@ -158,6 +159,9 @@ def test_advice_slow_log_and_samples_are_of_the_faults_that_the_shop_has(demo: D
     assert {"n_plus_one", "rows_examined", "row_locks", "missing_pool", "mostly_other"} <= categories
     logged = "SELECT count() AS n FROM slow_queries WHERE trace_id IN (SELECT trace_id FROM transactions)"
     assert demo.sql(logged)[0][0] > 20
+    said = "SELECT sum(queries) FROM mysql_status"
+    called = "SELECT sum(mysql_query_calls) FROM transactions"
+    assert demo.sql(said)[0][0] == pytest.approx(demo.sql(called)[0][0], rel=0.1)
 
 
 def test_requests_keep_coming_and_all_are_marked_as_synthetic(demo: Demo) -> None:

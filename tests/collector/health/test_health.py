@@ -18,6 +18,7 @@ from walltime_collector.health.metrics import Metrics
 from walltime_collector.health.minutes import TABLE, HealthMinutes
 from walltime_collector.health.upkeep import Upkeep
 from walltime_collector.health.watch import STUCK_S, Watch
+from walltime_collector.spool.directory import room
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 
@@ -269,7 +270,9 @@ def test_rows_of_minutes_add_up_wait_for_the_engine_and_keep_their_tokens(tmp_pa
     assert [row["dead"] for row in rows] == [4, 0, -4, 0]
     assert [row["refused"] for row in rows] == [0, 0, 2, 0]
     assert [row["spooled"] for row in rows] == [6, 0, 4, 4]
-    assert rows[2]["others"] == {"refused_late": 2, "load_retries": 3}
+    free_bytes, disk_bytes = room(tmp_path)
+    disk = {"disk_free_bytes": pytest.approx(free_bytes, rel=0.5), "disk_bytes": disk_bytes}
+    assert rows[2]["others"] == {"refused_late": 2, "load_retries": 3, **disk}
     assert {row["minute"] for row in rows} == {60}
     assert len({token for token, _ in kept.rows}) == 4
     names = {row["collector"] for row in rows}

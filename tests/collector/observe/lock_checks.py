@@ -18,13 +18,6 @@ from tests.slowness import stretched
 
 Told: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
 SCENARIOS = ("idle", "inserted", "working", "chain", "metadata", "table")
-WATCHING: Any = {
-    "performance_schema": "ON",
-    "performance_schema_consumer_events_statements_current": "ON",
-    "performance_schema_consumer_events_statements_history": "ON",
-    "performance_schema_consumer_events_transactions_current": "ON",
-    "performance_schema_instrument": "wait/lock/metadata/sql/mdl=ON",
-}
 WAITS = """
 SELECT
     lower(hex(trace_id)), lower(hex(holder_trace_id)), waited_ns / 1e9, sort, object, index_name, key,

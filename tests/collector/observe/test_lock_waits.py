@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from shop.services import MariaDB
+from shop.services import OBSERVED, MariaDB
 from walltime_collector.health.counters import Health
 from walltime_collector.observe.address import Address
 from walltime_collector.observe.look import Lacking
@@ -23,7 +23,7 @@ from walltime_collector.observe.mysql.locks.look import LockWaits
 from walltime_collector.observe.mysql.locks.wait import key_of
 from walltime_collector.observe.writer import Row, Writer
 
-from tests.collector.observe.lock_checks import SCENARIOS, WATCHING, Told, check, deadlocks, happened, waits_of
+from tests.collector.observe.lock_checks import SCENARIOS, Told, check, deadlocks, happened, waits_of
 from tests.collector.observe.unreachable import everything_written, rows, said
 from tests.mysql_server import MysqlServer
 from tests.server_folder import server_folder
@@ -38,7 +38,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module", params=["mysql", "mariadb"])
 def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[MariaDB]:
-    server = MysqlServer(folder / "mysql") if request.param == "mysql" else MariaDB(folder / "mariadb", **WATCHING)
+    server = MysqlServer(folder / "mysql") if request.param == "mysql" else MariaDB(folder / "mariadb", **OBSERVED)
     with server:
         yield server
 

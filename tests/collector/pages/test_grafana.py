@@ -63,6 +63,23 @@ def test_one_kind_leads_to_its_page_and_a_trace_id_to_its_transaction() -> None:
     assert leads_to(f"{HOUR}&var-trace_id={traceparent}") == (f"/transactions/{'c' * 32}", {})
 
 
+def test_the_board_of_two_sides_leads_to_the_comparison_of_the_same_two() -> None:
+    compared = f"{HOUR}&var-service=shop&var-kind=GET%20/&var-old_version=$__all&var-new_version=$__all&var-against="
+    assert leads_to(f"{compared}0") == ("/diff", {"time": "last 1h", "service": "shop", "kind": "GET /"})
+    path, params = leads_to(f"{compared}86400")
+    assert (path, params["time"]) == ("/diff", "2027-01-15T07:00:00.000000000Z..2027-01-15T08:00:00.000000000Z")
+    assert params["against"] == "2027-01-14T07:00:00.000000000Z..2027-01-14T08:00:00.000000000Z"
+    path, params = leads_to(f"{HOUR}&var-against=3600&var-old_version=1&var-old_version=2&var-new_version=3")
+    assert (path, params["time"], params["when"]) == ("/diff", "last 1h", 'version in ("3")')
+    assert params["against_when"] == 'version in ("1", "2")'
+    parse(params["against_when"])
+    _, params = leads_to(f"{HOUR}&var-against=0&var-old_version=1")
+    assert params["when"] == f"not ({params['against_when']})"
+    parse(params["when"])
+    with pytest.raises(BadParameter, match="is no number of seconds"):
+        leads_to(f"{HOUR}&var-against=soon")
+
+
 def test_a_time_that_is_none_is_refused() -> None:
     with pytest.raises(BadParameter, match="is no time of Grafana"):
         leads_to("from=yesterday&to=now")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..clickhouse.engine import Engine
 from ..errors import CollectorError, InsertRefused
+from ..spool.directory import room
 from ..spool.disk import Disk, write_whole
 from .counters import ENDS, Health
 
@@ -28,11 +29,12 @@ class HealthMinutes:
     Rows with the changes since the last row, so that rows of all collectors and minutes can be summed.
 
     Args:
-        data: The collector's directory; an id in it identifies the collector after a restart.
+        data: The collector's directory; an id in it identifies the collector after a restart. How full its disk is, is
+            in the rows too.
     """
 
     def __init__(self, engine: Engine, health: Health, data: Path, now_s: Callable[[], float] = time.time) -> None:
-        self._engine, self._health, self._now_s = engine, health, now_s
+        self._engine, self._health, self._data, self._now_s = engine, health, data, now_s
         self._named = {"collector": collector_id(data), "host": socket.gethostname()}
         self._run = uuid.uuid4().hex
         self._written = 0
@@ -72,9 +74,16 @@ class HealthMinutes:
             "spool_oldest_s": gauges.get("spool_oldest_s", 0.0),
             "is_ok": report["ok"],
             "troubles": [trouble["reason"] for trouble in report["troubles"]],
-            "others": {name: count for name, count in changes.items() if count},
+            "others": {name: count for name, count in changes.items() if count} | self._disk(),
         }
         return json.dumps(row) + "\n"
+
+    def _disk(self) -> dict[str, int]:
+        try:
+            free_bytes, disk_bytes = room(self._data)
+        except OSError:
+            return {}  # the spool says that its disk fails
+        return {"disk_free_bytes": free_bytes, "disk_bytes": disk_bytes}
 
 
 def collector_id(data: Path) -> str:

@@ -1,4 +1,4 @@
-"""Where a link of the Grafana boards leads: the page of the same time and filters."""
+"""Where a link of the Grafana boards leads: the page of the same time, filters and comparison."""
 
 from __future__ import annotations
 
@@ -34,24 +34,48 @@ def _redirect(request: Request) -> Response:
 
 def page(given: Mapping[str, Sequence[str]], now_ns: int) -> str:
     """
-    The address of the page: of one transaction, of one kind, or the overview.
+    The address of the page: of one transaction, of one kind, of a comparison, or the overview.
 
     Raises:
         BadParameter: A time cannot be understood.
     """
     if trace := re.search(r"[0-9a-f]{32}", " ".join(given.get("var-trace_id", ())).lower()):
         return urls.transaction(trace[0])
-    chosen = {name: [each for each in given.get(f"var-{name}", ()) if each not in _ALL] for name in _FILTERS}
-    several = [f"{name} in ({', '.join(map(_text, values))})" for name, values in chosen.items() if len(values) > 1]
+    chosen = {name: _chosen(given, name) for name in _FILTERS}
+    several = [_one_of(name, values) for name, values in chosen.items() if len(values) > 1]
     params = {
         "time": _time(" ".join(given.get("from", ())), " ".join(given.get("to", ())), now_ns),
         **{name: values[0] for name, values in chosen.items() if len(values) == 1},
         "annotation": " ".join(given.get("var-filter", ())),
         "where": " and ".join(several),
     }
+    if against := "".join(given.get("var-against", ())):  # the board that compares two times or versions
+        return urls.diff(params | _usual_side(given, against, now_ns))
     if "service" in params and "kind" in params:
         return urls.kind(params.pop("service"), params.pop("kind"), params)
     return urls.overview(params)
+
+
+def _usual_side(given: Mapping[str, Sequence[str]], against_s: str, now_ns: int) -> dict[str, str]:
+    old, new = (_chosen(given, name) for name in ("old_version", "new_version"))
+    if old:
+        before = _one_of("version", old)
+        return {"when": _one_of("version", new) if new else f"not ({before})", "against_when": before}
+    if against_s == "0":
+        return {}  # as much time before it
+    if not (against_s.isascii() and against_s.isdigit() and len(against_s) <= 9):
+        raise BadParameter("against", f"{quoted(against_s)} is no number of seconds", "open the link in a board again")
+    ends_ns = [_at_ns(" ".join(given.get(side, ())), now_ns) for side in ("from", "to")]
+    now, before = ("..".join(iso_time(ns - earlier_s * _S) for ns in ends_ns) for earlier_s in (0, int(against_s)))
+    return {"time": now, "against": before}
+
+
+def _chosen(given: Mapping[str, Sequence[str]], name: str) -> list[str]:
+    return [each for each in given.get(f"var-{name}", ()) if each not in _ALL]
+
+
+def _one_of(name: str, values: Sequence[str]) -> str:
+    return f"{name} in ({', '.join(map(_text, values))})"
 
 
 def _text(value: str) -> str:

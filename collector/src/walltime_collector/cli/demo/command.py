@@ -160,12 +160,18 @@ class _Story:
         self._shop.slow_log.clear()
 
     def _observe(self, engine: Engine) -> None:
-        """Store what the caches would have answered."""
+        """Store what the caches and the database would have answered."""
         from .caches import rows_of_caches
+        from .database import rows_of_database
 
-        for table, rows in rows_of_caches(self._shop.lookups, self._restarted_s).items():
+        said = {
+            **rows_of_caches(self._shop.lookups, self._restarted_s),
+            **rows_of_database(self._shop.queries, self._restarted_s),
+        }
+        for table, rows in said.items():
             engine.insert_rows(table, b"".join(json.dumps(row).encode() + b"\n" for row in rows), uuid.uuid4().hex)
         self._shop.lookups.clear()
+        self._shop.queries.clear()
 
     def _wait_until_stored(self) -> None:
         deadline_s = time.monotonic() + _STORED_WITHIN_S

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from random import Random
 
@@ -20,7 +21,8 @@ RESOURCE: dict[str, Value] = {
 }
 RESTARTED_CACHE = f"{RESTARTED}:11211"
 _CACHES = (RESTARTED_CACHE, "memcache02:11211")
-_DATABASE, _BANK, _STOCK = "mysql01:3306", "bank.example:443", "stock.internal:8080"
+DATABASE = "mysql01:3306"
+_BANK, _STOCK = "bank.example:443", "stock.internal:8080"
 _PARTS = ("price", "stock", "seller", "reviews", "rating", "images", "related", "shipping", "coupons", "badges")
 _MYSQL: dict[str, Value] = {"db.system.name": "mysql"}
 _MEMCACHE: dict[str, Value] = {"db.system.name": "memcached"}
@@ -30,12 +32,26 @@ _LOGGED_NS = 20 * MS
 """The long_query_time of the database."""
 
 
+@dataclass
+class Queries:
+    """Of one second, with the rows they examined and changed, and their waits for row locks."""
+
+    calls: int = 0
+    time_ns: int = 0
+    examined: int = 0
+    changed: int = 0
+    tmp_tables: int = 0
+    locked: int = 0
+    locked_ns: int = 0
+
+
 class Shop:
     """
     The same requests for the same seed and times; those of later times follow those of earlier ones.
 
     slow_log  entries of the database's slow log, as MySQL writes them; whoever writes them empties the list
     lookups   hits and misses of each cache in each second; whoever stores them empties it
+    queries   those of the database in each second; as lookups
     """
 
     def __init__(self, begins_ns: int, restarted_ns: int, seed: int = 2010) -> None:
@@ -43,6 +59,7 @@ class Shop:
         self._broken_connections = 8
         self.slow_log: list[str] = []
         self.lookups = Counter[tuple[str, int, bool]]()
+        self.queries = defaultdict[int, Queries](Queries)
 
     def requests(self, until_ns: int) -> Iterator[Transaction]:
         """All that start before `until_ns` and were not there yet."""
@@ -88,7 +105,7 @@ class Shop:
             return request
         text = "INSERT INTO cart (user_id, product_id, amount) VALUES (%s, %s, %s)"
         self._query(request, text, 1.2, rows=1, line="shop/cart.py:9")
-        request.call("mysql.commit", 1.5, _DATABASE, _MYSQL)
+        request.call("mysql.commit", 1.5, DATABASE, _MYSQL)
         return request
 
     def _checkout(self, started_ns: int) -> Transaction:
@@ -102,7 +119,7 @@ class Shop:
         self._http(request, "POST", "https", _BANK, 120, request.status)
         if request.status == 200:
             self._query(request, "UPDATE stock SET amount = amount - %s WHERE product_id = %s", 2, rows=1)
-            request.call("mysql.commit", 2.5, _DATABASE, _MYSQL)
+            request.call("mysql.commit", 2.5, DATABASE, _MYSQL)
         return request
 
     def _report(self, started_ns: int) -> Transaction:
@@ -149,7 +166,8 @@ class Shop:
         file, _, number = line.partition(":")
         source: dict[str, Value] = {"code.file.path": file, "code.line.number": int(number)} if line else {}
         named = {**source, **_MYSQL}
-        took_ns = request.call("mysql.query", mean_ms, _DATABASE, named, counts={"rows": rows}, statement=text)
+        took_ns = request.call("mysql.query", mean_ms, DATABASE, named, counts={"rows": rows}, statement=text)
+        self._count(request.started_ns // 1_000_000_000, text, took_ns, max(rows, examined), locked)
         if took_ns >= _LOGGED_NS:
             ended_s, took_s = (request.started_ns + request.duration_ns) / 1e9, took_ns / 1e9 - 0.0002
             at = datetime.fromtimestamp(ended_s, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -159,6 +177,17 @@ class Shop:
                 f"  Rows_examined: {examined or rows}\nSET timestamp={int(ended_s)};\n{text.replace('%s', '42')}"
                 f" /*traceparent='00-{request.trace_id}-{request.span_id}-01'*/;\n"
             )
+
+    def _count(self, second: int, text: str, took_ns: int, rows: int, locked: float) -> None:
+        of_second, is_read = self.queries[second], text.startswith("SELECT")
+        of_second.calls += 1
+        of_second.time_ns += took_ns
+        of_second.examined += rows if is_read else 0
+        of_second.changed += 0 if is_read else rows
+        of_second.tmp_tables += "ORDER BY" in text
+        if locked > 0.5:
+            of_second.locked += 1
+            of_second.locked_ns += int(took_ns * locked)
 
     @staticmethod
     def _http(request: Transaction, method: str, scheme: str, server: str, mean_ms: float, status: int = 200) -> None:
