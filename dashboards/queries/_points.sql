@@ -6,16 +6,16 @@ WITH
     assumeNotNull((
         SELECT sum(transactions)
         FROM transactions_1m
-        WHERE is_in_minutes AND minute >= ($__fromTime) AND minute < ($__toTime)
+        WHERE is_in_minutes AND minute >= ($__fromTime) AND minute < ($__toTime) AND service != 'walltime.doctor'
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
             AND $__conditionalAll(version IN (${version:singlequote}), $version)
-    )) + (
+    )) + assumeNotNull((
         SELECT 16 * count()
         FROM (SELECT * REPLACE (name AS kind) FROM sampled_transactions)
         WHERE NOT is_in_minutes AND started_at >= from_at AND started_at < to_at
         -- include chosen
-    ) AS in_window,
+    )) AS in_window,
     greatest(
         ($__interval_s),
         if(to_s - from_s > 3600 OR in_window > 50000, 60, 1),

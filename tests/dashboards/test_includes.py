@@ -33,6 +33,8 @@ CHOICES: Mapping[str, tuple[Mapping[str, str | Sequence[str]], str]] = {
     "a host": ({"host": ["web-1"]}, "host = 'web-1'"),
     "an annotation": ({"filter": "tenant = it's"}, "attributes['tenant'] = 'it\\'s'"),
     "a host and a version": ({"host": ["web-1"], "version": ["1.0"]}, "host = 'web-1' AND version = '1.0'"),
+    "an annotation without a key": ({"filter": " = "}, "0"),
+    "no annotation": ({"filter": "tenant"}, "0"),
     "an unknown kind": ({"kind": ["GET /none"]}, "0"),
 }
 SAME: Mapping[str, tuple[str, str, str]] = {
@@ -119,6 +121,16 @@ def test_points_add_up_to_the_window_and_are_wide_enough(engine: Engine, window:
     assert sum(seconds for _, seconds, _ in points) == whole
     # one transaction a second: 30 in a point, but 20 points at least
     assert {point_s for *_, point_s in points} == {max(interval_s, 15 if whole < 300 else 20)}
+
+
+def test_points_are_as_wide_as_the_transactions_of_a_host_need(engine: Engine) -> None:
+    """By an estimate: sums per minute know no host."""
+    shown = Range(*SHOWN["whole minutes"], interval_s=1)
+    for chosen, (condition, one_in) in ({}, ("service = 'shop'", 1)), ({"host": ["web-1"]}, ("host = 'web-1'", 16)):
+        table = "transactions" if one_in == 1 else "sampled_transactions"
+        ((in_window,),) = ask(engine, "-- include points\nSELECT in_window", shown, chosen)
+        ((number,),) = (row.values() for row in engine.query(f"SELECT count() FROM {table} WHERE {condition}"))
+        assert in_window == number * one_in > 0
 
 
 def test_a_series_has_every_point_and_folds_what_is_small(engine: Engine) -> None:
