@@ -21,7 +21,7 @@ BOARD = board(
         7,
         lines("collector/lag", 8),
         lines("collector/spool", 8, unit="bytes"),
-        lines("collector/disk", 8, unit="percentunit", by="host"),
+        lines("collector/disk", 8, unit="percentunit"),
     ),
     line(
         7,

@@ -45,7 +45,7 @@ def ask(engine: Engine, now_s: int) -> Ask:  # noqa: F811
         "dead": 6,
         "is_ok": True,
     }
-    minute |= {"spool_bytes": 1000}
+    minute |= {"spool_bytes": 1000, "others": {"disk_free_bytes": 30, "disk_bytes": 120}}
     insert(engine, "walltime_health", [{**minute, "minute": now_s - 60 * at} for at in range(1, 4)])
     old: dict[str, Any] = {
         "service": "shop",
@@ -125,6 +125,7 @@ def test_a_collectors_account_adds_up(ask: Ask) -> None:
     assert (len(received), received.count(None)) == (60, 57), "a minute without counters is a gap"
     assert sum(filter(None, received)) * 60 == 300
     assert max(filter(None, (point["spool"] for point in ask("collector/spool")))) == 1000
+    assert {point["free"] for point in ask("collector/disk")} == {0.25, None}
     assert sum(filter(None, (point["lost"] for point in ask("collector/losses")))) == 12
 
 
