@@ -30,6 +30,8 @@ def happened(
     collector: Collector, database: MariaDB, scenario: str, turns: int, **environment: str
 ) -> Sequence[dict[str, Any]]:
     """Run the application; what it knows of each wait."""
+    environment["HOLD_S"] = str(stretched(0.5))  # the looks of a collector that gets little CPU are seconds apart
+    environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.otlp_url.removesuffix("/v1/traces")
     done = subprocess.run(
         [
             sys.executable,
@@ -39,7 +41,7 @@ def happened(
             str(turns),
             json.dumps(database.account()),
         ],
-        env=os.environ | environment | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")},
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,

@@ -2,13 +2,14 @@
 An instrumented application whose requests wait for each other's locks: `python -m … SCENARIO,… TURNS ACCOUNT`.
 
 It prints what really happened, a line of JSON for each wait: the trace ids of who waited and who held, and how long the
-statement took. Values in its statements have `s3cret` in them.
+statement took. HOLD_S is in its environment. Values in its statements have `s3cret` in them.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 import threading
 import time
@@ -21,7 +22,7 @@ import pymysql
 import walltime
 from opentelemetry import trace
 
-HOLD_S = 0.5
+HOLD_S = float(os.environ["HOLD_S"])
 TABLES = (
     "DROP TABLE IF EXISTS stock",
     "CREATE TABLE stock (id INT PRIMARY KEY, sort VARCHAR(40), n INT, UNIQUE KEY (sort)) ENGINE=InnoDB",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pymysql
 import pytest
 from shop.services import OBSERVED, MariaDB
 from walltime_collector.health.counters import Health
@@ -75,6 +78,42 @@ def test_the_request_that_holds_the_lock_is_named(
         # a busy machine looked once, between two statements of the holder
         longest = max(check(collector, happened(collector, database, scenario, 3)), key=lambda row: row[8])
     assert ("SLEEP" in longest[8]) == (scenario == "working")
+
+
+def test_who_commits_between_the_two_questions_of_a_look_was_idle(
+    database: MariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Row] = []
+    look = LockWaits(database.address, cast("Any", SimpleNamespace(add=lambda _, added: written.extend(added))))
+    update = f"UPDATE parcels SET n = n + 1 /*traceparent='00-{'5' * 32}-{'6' * 16}-01'*/"
+    admin = Address("", "mysql", "127.0.0.1", database.port, "admin", database.admin_password)
+    with (
+        closing(connect(admin)) as link,
+        pymysql.connect(**database.account()) as holder,
+        pymysql.connect(**database.account()) as waiter,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        with holder.cursor() as cursor:
+            cursor.execute("CREATE TABLE IF NOT EXISTS parcels (n INT)")
+            cursor.execute("INSERT INTO parcels VALUES (1)")
+            holder.commit()
+            cursor.execute(update)
+        waits = pool.submit(waiter.cursor().execute, "UPDATE parcels SET n = 5")
+        time.sleep(0.3)
+        look.opened(link)
+        read = look._sessions.read
+
+        def late(*asked: Any) -> Any:
+            holder.commit()
+            waits.result()
+            return read(*asked)
+
+        monkeypatch.setattr(look._sessions, "read", late)
+        eventually(lambda: look.look(link) or written)
+    row = written[0]
+    assert (row["holder_running"], row["holder_trace_id"]) == ("", "5" * 32)
+    assert row["holder_statement"] == "UPDATE parcels SET n = n + ?"
+    assert row["holder_idle_ns"] > 250_000_000
 
 
 @pytest.mark.nightly

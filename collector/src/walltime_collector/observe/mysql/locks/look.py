@@ -188,8 +188,8 @@ class LockWaits(Look[Connection]):
             party("holder_", pair.holder, holder.took(pair.lock)),
             waited_ns=max(round((until_s - wait.started_s) * 1e9), 0),
             is_over=is_over,
-            holder_running="" if holder.running_ns is None else holder.last().redacted,
-            holder_idle_ns=holder.idle_ns + more_ns if holder.idle_ns else 0,
+            holder_running="" if holder.running_ns is None or holder.paused_ns else holder.last().redacted,
+            holder_idle_ns=holder.paused_ns or (holder.idle_ns + more_ns if holder.idle_ns else 0),
             holder_transaction_ns=holder.transaction_ns + more_ns if holder.transaction_ns else 0,
         )
         self.writer.add(TABLE, [row])

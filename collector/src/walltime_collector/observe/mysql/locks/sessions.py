@@ -8,7 +8,7 @@ from typing import Final
 
 from ..capabilities import Capabilities, rows
 from ..connection import Connection
-from .wait import Session
+from .wait import Session, said
 
 # The end of a statement that runs is now: that of this very statement, as this connection is always among those asked.
 _STATEMENTS: Final = """
@@ -34,6 +34,7 @@ FROM information_schema.processlist p
 LEFT JOIN information_schema.innodb_trx x ON x.trx_mysql_thread_id = p.id
 WHERE p.id IN %s
 """
+_ENDS: Final = frozenset({"COMMIT", "ROLLBACK"})
 
 
 class Sessions(ABC):
@@ -56,16 +57,24 @@ class OfStatements(Sessions):
         found = rows(connection, _STATEMENTS, (ids, ids))
         now_ps = max((row[4] for row in found if row[2]), default=0)
         sessions: dict[int, Session] = {}
+        ended_ps: dict[tuple[int, int], int] = {}
         for connection_id, event_id, is_running, start_ps, end_ps, text, transaction_ps, first in found:
             before = sessions.get(connection_id, Session()).statements
             # the last one is in both tables
             earlier = [each for each in before if each[0] < event_id]
+            began_with, paused_ps = event_id, 0
+            if earlier and said(text or "").redacted.upper() in _ENDS:
+                # what held the lock is over, or about to be: the transaction is that of the statement before
+                began_with = earlier[-1][0]
+                paused_ps = start_ps - ended_ps[connection_id, began_with]
+            ended_ps[connection_id, event_id] = end_ps
             sessions[connection_id] = Session(
                 (*earlier, *([(event_id, text)] if text else ())),
-                event_id if first is None else first,
+                began_with if first is None else first,
                 max(now_ps - start_ps, 0) // 1_000 if is_running else None,
                 0 if is_running else max(now_ps - end_ps, 0) // 1_000,
                 (transaction_ps or 0) // 1_000,
+                paused_ps // 1_000 if paused_ps > end_ps - start_ps else 0,
             )
         return sessions
 

@@ -63,6 +63,8 @@ class Session:
     idle_ns: int = 0
     """Since its last statement ended; 0 while it runs one, and unknown."""
     transaction_ns: int = 0
+    paused_ns: int = 0
+    """How long it was idle before its last statement, where that is a short COMMIT or ROLLBACK."""
 
     def last(self) -> Said:
         """Its last statement."""
