@@ -82,9 +82,15 @@ class Grafana:
             self.answers[statement] = self.ask_raw(statement)
         return self.answers[statement]
 
-    def expanded(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> str:
+    def expanded(
+        self,
+        sql: str,
+        plugin: Plugin = "4",
+        chosen: Mapping[str, str | Sequence[str]] | None = None,
+        words: Plugin | None = None,
+    ) -> str:
         start = {name: value for board in dashboards().values() for name, value in variables(board).items()}
-        return expand(sql, plugin, self.shown, {**start, **(chosen or {})})
+        return expand(sql, plugin, self.shown, {**start, **(chosen or {})}, words)
 
     def ask_raw(self, statement: str) -> Answer:
         """
@@ -144,12 +150,13 @@ def grafana() -> Iterator[Grafana]:
 def shop(stack: Stack) -> int:
     """Let visitors come, twice, with a pause between; how many transactions that makes."""
     stack.mariadb.write_logs(on=True)
-    transactions = 0
+    transactions, began_s = 0, time.monotonic()
     for _ in range(2):
         sent = Load(stack.url, limit=VISITS, rate=80).start().wait()
         assert sent.errors == 0
         transactions += sent.total + sent.requests["GET /recommendations"]
-        time.sleep(QUIET_S)
+        # the points of a longer time are wider, and none with visits at both its ends would be quiet
+        time.sleep(max(QUIET_S, (time.monotonic() - began_s) / 4))
     ask_slowly(stack)
     traceparent = f"00-{BUYER_TRACE_ID}-00000000000000a1-01"
     answer = httpx.get(f"{stack.url}/recommendations", headers={"traceparent": traceparent, "Cookie": "user=7"})

@@ -12,13 +12,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from tests.by_day import by_day
+
 GENERATED = Path(__file__).parents[2] / "dashboards" / "generated"
 Plugin = Literal["3.3", "4"]
+PLUGINS: tuple[Plugin, ...] = ("3.3", "4")
 ALL = "$__all"
 
 
@@ -31,6 +35,7 @@ class Range:
     interval_s: int
 
 
+@cache
 def dashboards() -> dict[str, Any]:
     """uid → dashboard."""
     boards = [json.loads(path.read_text("utf-8")) for path in sorted(GENERATED.glob("*.json"))]
@@ -51,6 +56,11 @@ def every_panel(*types: str) -> list[Any]:
         for panel in panels(board)
         if not types or panel["type"] in types
     ]
+
+
+def panels_by_day(*types: str) -> list[Any]:
+    """Those that are asked by day, the same ones in all tests of a folder: what one has asked, others need not ask."""
+    return [each for each in by_day(every_panel(), 3) if not types or each.values[0]["type"] in types]
 
 
 def questions(board: Mapping[str, Any]) -> dict[str, str]:
@@ -80,14 +90,21 @@ def variables(board: Mapping[str, Any]) -> dict[str, str | list[str]]:
     return {each["name"]: each["current"].get("value", "") for each in stored.values()}
 
 
-def expand(sql: str, plugin: Plugin, shown: Range, variables: Mapping[str, str | Sequence[str]]) -> str:
+def expand(
+    sql: str,
+    plugin: Plugin,
+    shown: Range,
+    variables: Mapping[str, str | Sequence[str]],
+    words: Plugin | None = None,
+) -> str:
     """
     The statement as it leaves the plugin.
 
     Args:
         variables: Values of the dashboard's variables; a list for one that takes several, [ALL] for all.
+        words: The plugin whose words stand for the macros that `plugin` has found; by default the same one.
     """
-    return _macros(_variables(_conditions(sql, variables), variables), plugin, shown)
+    return _macros(_variables(_conditions(sql, variables), variables), plugin, shown, words or plugin)
 
 
 def _conditions(sql: str, variables: Mapping[str, str | Sequence[str]]) -> str:
@@ -121,8 +138,8 @@ def _variables(sql: str, variables: Mapping[str, str | Sequence[str]]) -> str:
     return re.sub(r"\$\{(\w+):(\w+)\}", value, sql)
 
 
-def _macros(sql: str, plugin: Plugin, shown: Range) -> str:
-    for name, (takes, macro) in _MACROS[plugin].items():
+def _macros(sql: str, plugin: Plugin, shown: Range, words: Plugin) -> str:
+    for name, (takes, macro) in _MACROS[words].items():
         for text, inside in _uses(sql, name, plugin):
             arguments = [argument.strip() for argument in inside.split(",")] if inside else []
             assert len(arguments) == takes, f"{text}: {takes} arguments, not {arguments}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,9 +13,10 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.spool.segment import Record
 
 from tests import servers
+from tests.by_day import by_day
 from tests.collector.query.showing import make
 from tests.collector.traffic import MS, SentCall, Value, export_request
-from tests.dashboards.grafana import ALL, Plugin, Range, expand
+from tests.dashboards.grafana import ALL, Range, expand
 
 source = pytest.importorskip("dashboards.source")
 
@@ -86,16 +88,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     engine.close()
 
 
-def ask(engine: Engine, sql: str, shown: Range, chosen: Mapping[str, Any], plugin: Plugin = "4") -> list[list[Any]]:
+def ask(engine: Engine, sql: str, shown: Range, chosen: Mapping[str, Any]) -> list[list[Any]]:
     included = source.included(sql, "")
-    return [list(row.values()) for row in engine.query(expand(included, plugin, shown, {**NOTHING_CHOSEN, **chosen}))]
+    return [list(row.values()) for row in engine.query(expand(included, "4", shown, {**NOTHING_CHOSEN, **chosen}))]
 
 
-@pytest.mark.parametrize("plugin", ["3.3", "4"])
-@pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("window", SHOWN)
+@pytest.mark.parametrize(("window", "choice"), by_day(itertools.product(SHOWN, CHOICES), 2))
 def test_kinds_components_servers_and_statements_are_those_of_the_transactions(
-    engine: Engine, window: str, choice: str, plugin: Plugin
+    engine: Engine, window: str, choice: str
 ) -> None:
     shown, (chosen, condition) = Range(*SHOWN[window], interval_s=1), CHOICES[choice]
     where = (
@@ -104,7 +104,7 @@ def test_kinds_components_servers_and_statements_are_those_of_the_transactions(
     )
     for include, (columns, table, expected) in SAME.items():
         sql = f"-- include window\nSELECT {columns} FROM\n-- include {include}\nGROUP BY ALL ORDER BY ALL"
-        found = ask(engine, sql, shown, chosen, plugin)
+        found = ask(engine, sql, shown, chosen)
         one_by_one = engine.query(f"SELECT {expected} FROM {table} WHERE {where} GROUP BY ALL ORDER BY ALL")
         assert found == [list(row.values()) for row in one_by_one], include
         assert bool(found) == (condition != "0")

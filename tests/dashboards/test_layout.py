@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from dashboards.inter import FONT_PX, text_px
-from tests.by_day import by_day
 from tests.dashboards.conftest import Answer, Grafana
-from tests.dashboards.grafana import every_panel, looks
+from tests.dashboards.grafana import every_panel, looks, panels_by_day
 from tests.dashboards.screen import (
     CELL_PADDING_PX,
     HEADING_PADDING_PX,
@@ -56,7 +55,7 @@ def test_the_columns_of_a_table_fill_the_panel_and_fit(panel: dict[str, Any], sc
     assert any("custom.minWidth" in look for look in columns.values()) or panel["gridPos"]["w"] <= 12
 
 
-@pytest.mark.parametrize("panel", by_day(every_panel("table"), 2))
+@pytest.mark.parametrize("panel", panels_by_day("table"))
 def test_no_heading_and_no_number_is_cut(grafana: Grafana, panel: dict[str, Any]) -> None:
     answer = grafana.ask(panel["targets"][0]["rawSql"])
     for name, look in shown(panel).items():
@@ -83,7 +82,7 @@ def test_a_table_has_room_for_rows(panel: dict[str, Any]) -> None:
 
 
 @each_screen
-@pytest.mark.parametrize("panel", every_panel("timeseries"))
+@pytest.mark.parametrize("panel", panels_by_day("timeseries"))
 def test_a_legend_has_room_for_names_and_numbers_and_leaves_room_for_the_chart(
     grafana: Grafana, panel: dict[str, Any], screen_px: int, menu_px: int
 ) -> None:
