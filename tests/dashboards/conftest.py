@@ -28,7 +28,8 @@ QUIET_S = 3
 SLOWEST_S = 2
 HELD_S = 1
 TOKEN = "a token & ü/%"
-BUYER_TRACE_ID = "c" * 32
+BUYER_TRACE_ID, SLOWEST_TRACE_ID = "c" * 32, "e" * 32
+"""The second is not in the fair sample."""
 
 STATEMENTS_NOT_IN_THE_LOG = """
 SELECT (SELECT sum(mysql_query_calls) FROM transactions)
@@ -185,7 +186,8 @@ def ask_slowly(stack: Stack) -> None:
     (path, *_) = (f"/product/{at}" for at in range(1, PRODUCTS) if f"/product/{at}" not in visited)
     with stack.mariadb.admin() as admin, admin.cursor() as cursor, ThreadPoolExecutor(1) as pool:
         cursor.execute("LOCK TABLES reviews WRITE")
-        answer = pool.submit(httpx.get, stack.url + path, timeout=30)
+        headers = {"traceparent": f"00-{SLOWEST_TRACE_ID}-00000000000000a1-00"}
+        answer = pool.submit(httpx.get, stack.url + path, timeout=30, headers=headers)
         time.sleep(SLOWEST_S)
         cursor.execute("UNLOCK TABLES")
         assert answer.result().status_code == 200
