@@ -57,7 +57,8 @@ def read(connection: Connection) -> Counters:
     def number(name: str) -> int:
         return int(info.get(name, 0))
 
-    databases = (each for name, each in info.items() if name.startswith("db") and isinstance(each, dict))
+    # db0, and not db0_distrib_strings_sizes of Redis 8
+    databases = (each for name, each in info.items() if name[:2] == "db" and name[2:].isdigit())
     is_rdb, is_aof = bool(number("rdb_bgsave_in_progress")), bool(number("aof_rewrite_in_progress"))
     return Counters(
         system="redis",
