@@ -27,6 +27,7 @@ _FOLDERS: Final[dict[str, dict[str, str]]] = {
     "clients.http": {
         "aiohttp": "aiohttp.client",
         "http_client": "http.client",
+        "http_client_body": "http.client",
         "httpcore": "httpcore",
         "httpx": "httpx",
         "urllib3": "urllib3",
@@ -89,6 +90,7 @@ _WITH: Final[dict[str, tuple[str, ...]]] = {
     "django": ("django_asgi", "django_auth", "django_orm", "django_sessions", "django_templates", "django_wsgi"),
     **dict.fromkeys(("flask", "starlette"), ("jinja2",)),
     "gevent": ("gevent_pywsgi",),
+    **dict.fromkeys(("http_client", "urllib3"), ("http_client_body",)),
     "httpx": ("httpcore",),
     "opentelemetry": ("opentelemetry_sdk",),
     "rest_framework": ("rest_serializers",),

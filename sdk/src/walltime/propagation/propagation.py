@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import baggage, trace
-from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
@@ -20,6 +19,7 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, TraceFlags
 
 from walltime.core.execution import current, hand_out, inherited
 from walltime.core.ids import Ids, generator
+from walltime.propagation.context import attach, detach, get_current
 from walltime.propagation.propagators import get_global_textmap
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _bound(probability: float) -> int:
 
 def caller(base: Context | None) -> SpanContext | None:
     """Return the parent span of a new transaction: that of the given context, by default of the current one."""
-    around = otel_context.get_current() if base is None else base
+    around = get_current() if base is None else base
     if not around:  # empty, as for most requests
         return None
     span = trace.get_current_span(around)
@@ -201,7 +201,7 @@ def enter(transaction: Transaction, base: Context | None) -> object:
     parent-based sampler would take our 1 % as its decision, and its spans would have a parent that its backend never
     receives.
     """
-    around = otel_context.get_current()
+    around = get_current()
     if getattr(trace, "_TRACER_PROVIDER", None) is None:  # `get_tracer_provider` reads the environment: 0.5 µs
         span: Span = _Current(transaction)
     elif base is None:
@@ -213,12 +213,12 @@ def enter(transaction: Transaction, base: Context | None) -> object:
     transaction.lent = lent = _Lent(around if base is None else base)
     lent.before = around
     _put(lent, _SPAN, span)
-    return otel_context.attach(lent)
+    return attach(lent)
 
 
 def lend(transaction: Transaction) -> Context:
     """Return OpenTelemetry's current context for another thread or greenlet, until the transaction ends."""
-    context = otel_context.get_current()
+    context = get_current()
     if context is not transaction.lent:
         context = lent = _Lent(context)
         lent.before = _NOTHING
@@ -228,13 +228,13 @@ def lend(transaction: Transaction) -> Context:
 
 def leave(transaction: Transaction, token: object) -> None:
     if token is not None:
-        otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
+        detach(token)
     transaction.outgoing_context = None  # a reference cycle with the transaction
 
 
 def forget() -> None:
     """Clear the current span in a forked child: the transaction belongs to its parent."""
-    otel_context.attach(trace.set_span_in_context(trace.INVALID_SPAN))
+    attach(trace.set_span_in_context(trace.INVALID_SPAN))
 
 
 def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
@@ -244,7 +244,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     They name the transaction's own span, which is always exported, so the parent of the next service always exists.
     They are built once per transaction, and again when the application changes OpenTelemetry's context (baggage).
     """
-    context = otel_context.get_current()
+    context = get_current()
     if transaction.outgoing is None or transaction.outgoing_context is not context:
         transaction.outgoing = _headers(transaction, context)
         transaction.outgoing_context = context

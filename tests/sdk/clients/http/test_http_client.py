@@ -104,6 +104,20 @@ def test_a_reset_and_a_body_that_breaks_off_are_errors_of_their_calls(recorded: 
     assert recorded.transaction().cell("http.request") == {"calls": 2, "errors": 2}
 
 
+def test_a_body_that_breaks_off_is_an_error_also_where_nothing_is_raised_and_a_closed_one_is_none(
+    recorded: Sink, upstream: Upstream
+) -> None:
+    with walltime.transaction("job"):
+        with opener.open(f"{upstream.url}/cut") as response:
+            assert len(response.read(1000)) < 1000
+            assert response.read(1000) == b""
+        with opener.open(f"{upstream.url}/stock") as response:
+            assert response.read(1) == b"o"
+            response.close()
+            assert response.read() == b""
+    assert recorded.transaction().cell("http.request") == {"calls": 2, "errors": 1}
+
+
 def test_over_tls_the_connect_is_one_call_and_the_handshake_is_in_it(
     recorded: Sink, secure_upstream: Upstream, certificate: tuple[Path, Path]
 ) -> None:

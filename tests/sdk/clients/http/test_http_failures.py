@@ -71,7 +71,7 @@ def with_a_span(url: str) -> bytes:
 FUNCTIONS: dict[Callable[[str], bytes], list[str]] = {
     by_urllib3: [
         "core.transaction.Transaction.record",
-        "clients.http.urllib3._line",
+        "clients.http.urllib3._about_chunks",
         "clients.http.requests.read_on",
         "instrumentation.measure._Items.__init__",
         "clients.http.requests.outgoing_headers",
@@ -79,7 +79,7 @@ FUNCTIONS: dict[Callable[[str], bytes], list[str]] = {
     by_http_client: [
         "core.transaction.Transaction.record",
         "clients.http.http_client._about",
-        "clients.http.http_client.read_on",
+        "clients.http.http_client_body.read_on",
     ],
     by_httpx: [
         "core.transaction.Transaction.record",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,12 +154,31 @@ def test_a_reset_is_an_error_of_the_request(recorded: Sink, upstream: Upstream) 
     assert upstream.paths == ["/reset"]
 
 
-def test_a_body_that_breaks_off_is_an_error_of_its_call(recorded: Sink, upstream: Upstream) -> None:
+@pytest.mark.parametrize("block", [None, 2, 1000])
+def test_a_body_that_breaks_off_is_an_error_of_its_call(recorded: Sink, upstream: Upstream, block: int | None) -> None:
     with urllib3.PoolManager() as pool, walltime.transaction("job"):
         response = pool.request("GET", f"{upstream.url}/cut", preload_content=False)
         with pytest.raises(ProtocolError):
-            response.read()
+            b"".join(response.stream(block)) if block else response.read()
     assert recorded.transaction().cell("http.request") == {"calls": 1, "errors": 1}
+    (call,) = recorded.calls("http.request")
+    assert call.attributes["error.type"] == "IncompleteRead"
+
+
+def test_without_http_client_the_body_is_measured_and_nothing_of_http_client_itself(
+    recorded: Sink, upstream: Upstream
+) -> None:
+    walltime.uninstrument()
+    walltime.instrument("urllib3")
+    connection = http.client.HTTPConnection(upstream.address)
+    with urllib3.PoolManager() as pool, walltime.transaction("job"):
+        assert pool.request("GET", f"{upstream.url}/slow-body", preload_content=False).read() == b"late"
+        connection.request("GET", "/stock")
+        assert connection.getresponse().read() == b"ok"
+    connection.close()
+    bill = recorded.transaction()
+    assert bill.cell("http.request") == {"calls": 1}
+    assert bill.times_ns()["http.request"] > LATE_S * 0.8e9
 
 
 def test_over_tls_the_connect_is_one_call_and_the_handshake_is_in_it(

@@ -7,12 +7,12 @@ sent by `send` after the headers, chunk by chunk, is not seen; a redirect that u
 
 from __future__ import annotations
 
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPSConnection
 from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime.clients.http.requests import REQUEST, about_body, add_headers, body, proxied, read_on, record_sent
+from walltime.clients.http.requests import REQUEST, add_headers, proxied, record_sent
 from walltime.core.execution import current, elsewhere, get_ident, inherited
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
@@ -37,8 +37,6 @@ def patches() -> list[Patch]:
         Patch(HTTPSConnection, "connect", lambda original: _connect(whole(original))),
         Patch(HTTPConnection, "endheaders", _endheaders),
         Patch(HTTPConnection, "getresponse", _getresponse),
-        Patch(HTTPResponse, "read", _read),
-        *[Patch(HTTPResponse, name, _read_otherwise) for name in ("read1", "readinto", "readline")],
     ]
 
 
@@ -51,7 +49,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
     return connect
 
 
-# Inline, all three: a request with its body costs 4.1 µs, by the gate 5.3 µs (stub benchmark).
+# Inline, both: a request with its body costs 4.1 µs, by the gate 5.3 µs (stub benchmark).
 def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
     def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
         execution = inherited()
@@ -137,43 +135,10 @@ def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
             (line, subject), status = step, response.status
             failure = None if status < 400 else str(status)
             execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
-            response._walltime = step  # its body is read later
+            response._walltime = step  # its body is read later: http_client_body.py
             self._walltime = None
         except Exception as ours:
             contain("http_client", ours)
         return response
 
     return getresponse
-
-
-def _read(original: Callable[..., Any]) -> Callable[..., Any]:
-    measured = _read_otherwise(original)
-
-    def read(self: Any, amt: int | None = None) -> Any:
-        return original(self, amt) if getattr(self, "_walltime", None) is None else measured(self, amt)
-
-    return read
-
-
-def _read_otherwise(original: Callable[..., Any]) -> Callable[..., Any]:
-    failed = body("http_client", about_body).end
-
-    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        step = getattr(self, "_walltime", None)
-        if step is None or (execution := current()) is None:
-            return original(self, *args, **kwargs)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            data = original(self, *args, **kwargs) if kwargs else original(self, *args)
-        except BaseException as error:
-            failed(execution, started_ns, clock(), outer_ns, step, (), None, error)
-            raise
-        ended_ns = clock()
-        try:
-            read_on(execution, step, None, started_ns, ended_ns, outer_ns)
-        except Exception as ours:
-            contain("http_client", ours)
-        return data
-
-    return read

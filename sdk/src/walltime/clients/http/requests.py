@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from opentelemetry.context import get_current
-
 from walltime.core.call import Piece, lines
 from walltime.core.transaction import Transaction
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
+from walltime.propagation.context import get_current
 from walltime.propagation.propagation import outgoing_headers
 from walltime.propagation.recipients import host_of, is_limited, is_recipient
 

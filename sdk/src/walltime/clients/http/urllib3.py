@@ -18,8 +18,8 @@ from urllib3.util.retry import Retry
 from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
 from walltime.clients.http.http_client import without_ours
-from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, about_body, add_headers, body, proxied, read_on
-from walltime.core.execution import current, elsewhere, get_ident, inherited
+from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, body, proxied
+from walltime.core.execution import elsewhere, get_ident, inherited
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
@@ -29,6 +29,7 @@ from walltime.instrumentation.timed import computing, timed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from walltime.clients.http.requests import Step
     from walltime.core.call import Line
     from walltime.instrumentation.measure import Described
 
@@ -40,7 +41,6 @@ def patches() -> list[Patch | Hook]:
         HTTPConnectionPool, "_make_request", "self", "conn", "method", "url", "body", "headers", "retries",
         "timeout", "chunked", "response_conn", "preload_content", "decode_content", "enforce_content_length",
     )  # fmt: skip
-    takes_no_more(HTTPResponse, "_raw_read", "self", "amt", "read1")
     connect = computing(timed("urllib3", "http.connect", attrgetter("host", "port")))
     return [
         Hook(
@@ -51,8 +51,8 @@ def patches() -> list[Patch | Hook]:
         Patch(HTTPConnection, "connect", connect.call),
         Patch(HTTPSConnection, "connect", connect.call),
         Patch(HTTPConnection, "endheaders", _endheaders),
-        Patch(HTTPResponse, "_raw_read", _raw_read),
-        Patch(HTTPResponse, "read_chunked", body("urllib3", about_body).iterated),
+        # Chunks are read from the socket; all else by `read` of http.client, which http_client_body.py measures.
+        Patch(HTTPResponse, "read_chunked", body("urllib3", _about_chunks).iterated),
         Patch(Retry, "sleep", timed("urllib3", "http.retry", lambda _retry: None).call),
     ]
 
@@ -86,15 +86,14 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
             raise
         ended_ns = clock()
         try:
-            try:
-                line = self._walltime_line  # type: ignore[attr-defined]  # ours
-            except AttributeError:
-                line = _line(self, url)
+            line = REQUEST[self.host, self.port] if self.port and self.proxy is None else _line(self, url)
             subject, status = (method, self.scheme, url), response.status
             failure = None if status < 400 else str(status)
             resends = _resends(retries) if retries and retries.history else 0  # the check here saves a call
             execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, resends, status)
-            response._walltime = (line, subject)  # its body is read later
+            source: Any = getattr(response, "_original_response", None)
+            if getattr(source, "fp", None) is not None:  # else its body is here, or it is of another transport
+                source._walltime = line, subject
         except Exception as ours:
             contain("urllib3", ours)
         return response
@@ -110,10 +109,11 @@ def _describe_failure(pool: HTTPConnectionPool, args: Any, _result: Any, _error:
 def _line(pool: HTTPConnectionPool, url: str) -> Line:
     if pool.proxy is not None and not url.startswith("/"):
         return REQUEST[proxied(url)]
-    line = REQUEST[pool.host, pool.port or DEFAULT_PORTS.get(pool.scheme or "", 0)]
-    if pool.proxy is None:
-        pool._walltime_line = line  # type: ignore[attr-defined]  # ours: a pool is for one server
-    return line
+    return REQUEST[pool.host, pool.port or DEFAULT_PORTS.get(pool.scheme or "", 0)]
+
+
+def _about_chunks(response: Any, _args: Any) -> Step | None:
+    return getattr(getattr(response, "_original_response", None), "_walltime", None)
 
 
 def _resends(retries: Any) -> int:
@@ -136,29 +136,3 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, message_body)  # the same, without what a keyword costs
 
     return endheaders
-
-
-def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
-    failed = body("urllib3", about_body).end
-
-    def _raw_read(self: Any, amt: int | None = None, read1: bool = False) -> Any:
-        step = getattr(self, "_walltime", None)
-        if step is None or (execution := current()) is None:
-            return original(self, amt, read1=True) if read1 else original(self, amt)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            data = original(self, amt, read1=True) if read1 else original(self, amt)
-        except BaseException as error:
-            failed(execution, started_ns, clock(), outer_ns, step, (), None, error)
-            raise
-        ended_ns = clock()
-        try:
-            read_on(execution, step, None, started_ns, ended_ns, outer_ns)
-            if self.length_remaining == 0:  # further reads return at once
-                self._walltime = None
-        except Exception as ours:
-            contain("urllib3", ours)
-        return data
-
-    return _raw_read
