@@ -27,6 +27,7 @@ from walltime.handoff import futures as context_futures
 from walltime.handoff import threading as context_threading
 from walltime.instrumentation import patching
 from walltime.instrumentation.patching import Patch
+from walltime.propagation import propagation
 
 from tests.sdk.handoff.ways import (
     GREENLETS,
@@ -185,7 +186,7 @@ def test_a_thread_that_cannot_be_started_leaves_nothing_behind(recorded: Sink, m
     ("owner", "name"),
     [
         (context, "branch"),
-        (otel_context, "get_current"),
+        (propagation, "get_current"),
         (otel_context, "attach"),
         (otel_context, "detach"),
         (context_futures, "_runs_a_context"),
