@@ -13,7 +13,7 @@ from tests.growth.growth import is_steep
 from tests.growth.patterns import Used, inputs, used_patterns
 
 SIZE = 1_500
-BY_DAY, BY_NIGHT = 8, 400
+BY_DAY, BY_NIGHT = 4, 400
 NOT_SEARCHED_FOR = frozenset(
     {
         "walltime_collector.clickhouse.schema_files._VIEW",  # our own files

@@ -227,7 +227,7 @@ def test_a_pipe_has_every_name_whole(hostile_names: Collector, columns: str) -> 
         assert shown(kind.name) in said
 
 
-@settings(max_examples=4, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(hostile, min_size=2, max_size=5, unique=True))
 def test_stored_names_match_what_is_printed_of_them(engine: Engine, store: Store, names: list[str]) -> None:
     now_ns = time.time_ns()

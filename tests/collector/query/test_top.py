@@ -163,7 +163,7 @@ calls = st.lists(
 )
 
 
-@settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bills=st.lists(st.tuples(st.integers(min_value=0, max_value=500 * MS), calls), min_size=1, max_size=8))
 def test_any_bills_add_up_also_when_calls_overlap(
     engine: Engine, store: Store, bills: list[tuple[int, list[tuple[str, int]]]]

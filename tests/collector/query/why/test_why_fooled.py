@@ -14,6 +14,7 @@ from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import Comparison, Window
 from walltime_collector.spool.segment import Record
 
+from tests.by_day import by_day
 from tests.collector.traffic import DATABASE, MS, Sent, SentCall, Value, export_request
 
 S = 1_000_000_000
@@ -80,7 +81,7 @@ def _window(sent: list[Sent]) -> Window:
     return Window(min(each.started_ns for each in sent), max(each.started_ns for each in sent) + 1)
 
 
-@pytest.fixture(params=(1, 2))
+@pytest.fixture(params=by_day((1, 2), 2))
 def shop(engine: EmbeddedEngine, request: pytest.FixtureRequest) -> Shop:
     return Shop(engine, request.param)
 

@@ -114,7 +114,7 @@ def test_waiting_for_an_exhausted_pool_is_seen(
     assert bill.cell("mysql.pool") == {"calls": 1}
     assert bill.cell("mysql.connect") == {}
     assert bill.times_ns()["mysql.pool"] >= 200_000_000
-    assert bill.times_ns()["mysql.pool"] > 10 * bill.times_ns()["mysql.query"]
+    assert sum(bill.times_ns().values()) <= bill.duration_ns, "it is in no other line"
 
 
 def test_a_pool_that_gives_no_connection_in_time_is_an_error_of_the_pool(
