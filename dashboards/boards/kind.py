@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..columns import Column
 from ..frame import board, line, section
 from ..panels import bars, heat, lines, rows, stacked, status, tiles
 from .response_time import SUMMARY
@@ -22,7 +23,7 @@ BOARD = board(
     ),
     line(8, bars("response_time/rate", 12, unit="reqps"), bars("response_time/failures", 12, unit="percentunit")),
     section("Servers and statements", line(8, rows("kind/servers")), line(10, rows("kind/statements"))),
-    section("Where `other` goes", line(9, rows("kind/lines"))),
+    section("Where `other` goes", line(9, rows("kind/lines", component=Column(112)))),
     section(
         "Percentiles, CPU and waiting",
         line(8, lines("response_time/percentiles", 12), lines("response_time/cpu_and_queue", 12)),

@@ -9,6 +9,7 @@ from ..frame import board, line, section
 from ..links import to_board, to_server, to_statement, to_statement_page
 from ..panels import bars, lines, rows, stacked, status
 from ..variables import several
+from .statements import SENT_BY
 
 SERVER = COLUMNS["server"].with_more(links=[to_server("mysql.query")])
 OF_KIND = Column(120, is_flexible=True).with_more(
@@ -23,7 +24,7 @@ BOARD = board(
     line(2, status()),
     line(5, rows("mysql/servers", server=SERVER, version=replace(COLUMNS["version"], width=130))),
     line(9, stacked("mysql/load", 16, unit="short", by="kind"), stacked("mysql/states", 8, unit="short", by="state")),
-    line(11, rows("mysql/statements", statement=STATEMENT)),
+    line(11, rows("mysql/statements", statement=STATEMENT, sent_by=SENT_BY)),
     line(
         7,
         rows(

@@ -151,7 +151,7 @@ class MariaDB(Service):
 
     database = "shop"
     user = "shop"
-    observer = "walltime"
+    observer = "observer"
 
     def __init__(
         self,

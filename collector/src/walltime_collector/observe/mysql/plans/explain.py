@@ -21,6 +21,8 @@ from ..connection import explain as explain_error
 
 _COMMENT: Final = r"/\*(?![!+M]).*?\*/"
 SELECT: Final = re.compile(rf"(?:\s|\(|{_COMMENT})*(?:select|with)\b", re.IGNORECASE | re.DOTALL)
+_OF_SERVER: Final = re.compile(r"\b(?:performance|information)_schema\b", re.IGNORECASE)
+"""What the collector and other monitors ask; no index of anybody changes its plan."""
 _CUT: Final = "..."
 """MySQL ends a text that it has cut like this; MariaDB does not."""
 _BY_DIGEST: Final = (
@@ -84,14 +86,15 @@ class Samples:
         self._history = _OF_HISTORY.format(table=f"events_statements_history{'_long' if is_long else ''}")
 
     def read(self, connection: Connection, *, within_s: int, limit: int) -> Sequence[Sample]:
-        """The SELECTs that take the most time, without those whose text was cut."""
+        """The SELECTs that take the most time, without those whose text was cut and those about the server itself."""
         values = (within_s, limit) if self.has_digests else (limit,)
         found = rows(connection, _BY_DIGEST if self.has_digests else self._history, values)
         samples = (Sample(str(digest), _text(schema), _text(sql), int(ns)) for digest, schema, sql, ns in found)
-        return [each for each in samples if SELECT.match(each.text) and not self._is_cut(each.text)]
+        return [each for each in samples if SELECT.match(each.text) and not self._is_left_out(each.text)]
 
-    def _is_cut(self, text: str) -> bool:
-        return len(text.encode("utf-8", "replace")) >= self.max_bytes or text.endswith(_CUT)
+    def _is_left_out(self, text: str) -> bool:
+        is_cut = len(text.encode("utf-8", "replace")) >= self.max_bytes or text.endswith(_CUT)
+        return is_cut or bool(_OF_SERVER.search(text))
 
 
 def explain(connection: Connection, sample: Sample) -> Step | None:
