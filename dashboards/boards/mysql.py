@@ -9,7 +9,7 @@ from ..frame import board, line, section
 from ..links import to_board, to_server, to_statement, to_statement_page
 from ..panels import bars, lines, rows, stacked, status
 from ..variables import several
-from .statements import SENT_BY
+from .statements import FULL_SCANS, SENT_BY
 
 SERVER = COLUMNS["server"].with_more(links=[to_server("mysql.query")])
 OF_KIND = Column(120, is_flexible=True).with_more(
@@ -23,8 +23,8 @@ BOARD = board(
     "MySQL and MariaDB servers: their load by kind and by state, statements, row locks and their holders.",
     line(2, status()),
     line(5, rows("mysql/servers", server=SERVER, version=replace(COLUMNS["version"], width=130))),
-    line(9, stacked("mysql/load", 16, unit="short", by="kind"), stacked("mysql/states", 8, unit="short", by="state")),
-    line(11, rows("mysql/statements", statement=STATEMENT, sent_by=SENT_BY)),
+    line(11, stacked("mysql/load", unit="short", by="kind", legend_px=470)),
+    line(11, rows("mysql/statements", statement=STATEMENT, sent_by=SENT_BY, full_scans=FULL_SCANS)),
     line(
         7,
         rows(
@@ -35,10 +35,9 @@ BOARD = board(
         ),
     ),
     line(
-        8,
-        rows("mysql/kinds", 14, kind=replace(COLUMNS["kind"], width=150)),
-        lines("mysql/running", 10, unit="short", by="server"),
+        8, stacked("mysql/states", 12, unit="short", by="state"), lines("mysql/running", 12, unit="short", by="server")
     ),
+    line(8, rows("mysql/kinds")),
     line(5, rows("mysql/events")),
     section(
         "What the servers say themselves",

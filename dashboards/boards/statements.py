@@ -11,7 +11,7 @@ from ..panels import bars, lines, rows, stacked, status, tiles
 from ..variables import several
 
 UNITS = {"load": "none", "calls": "ops", "mean": "ns", "repeats": "none", "failed": "percentunit"}
-SENT_BY = Column(172)
+SENT_BY, FULL_SCANS = Column(152), Column(70, "percentunit", 0)
 STATEMENT = COLUMNS["statement"].with_more(links=[to_statement(), to_statement_page()])
 
 BOARD = board(
@@ -19,7 +19,7 @@ BOARD = board(
     "statements",
     "SQL statements: which take the time, who sends them, what the server does. Choose one above, or in the table.",
     line(2, status()),
-    line(11, rows("statements/statements", statement=STATEMENT, sent_by=SENT_BY)),
+    line(11, rows("statements/statements", statement=STATEMENT, sent_by=SENT_BY, full_scans=FULL_SCANS)),
     line(4, tiles("statements/summary", UNITS)),
     line(11, stacked("statements/load", unit="short", by="statement", legend_px=500)),
     line(

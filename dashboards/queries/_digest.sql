@@ -19,7 +19,7 @@ FROM
         sent.ns AS ns, sent.called AS called, sent.failures AS failures,
         logged.ns AS server_ns, logged.called AS server_called, logged.examined AS examined, logged.used AS used,
         logged.scans AS scans,
-        if(sent.kind = '', logged.route, concat(sent.kind, if(sent.kinds = 1, '', concat(' and ', toString(sent.kinds - 1), ' more')))) AS senders,
+        if(sent.kind = '', logged.route, concat(sent.kind, if(sent.kinds = 1, '', concat(' + ', toString(sent.kinds - 1))))) AS senders,
         if(logged.ns > 0, [logged.computing, logged.locked, logged.disk, logged.rest], [0, 0, 0, sent.ns]) AS parts,
         max(arraySum(parts)) OVER () AS widest
     FROM

@@ -1,3 +1,3 @@
 -- Statements
--- What the applications measured of each (share, calls, time per call) beside what the server says (its slow log or performance_schema). The bar is its time at the server: green on a CPU, violet in waits for locks, brown reading from disk, grey not divided. `examined each`: rows read for each one sent or changed; far above 1 is a missing index. A click on a statement chooses it for the panels below.
+-- What the applications measured of each (share, calls, time per call) beside what the server says (its slow log or performance_schema). The bar is its time at the server: green on a CPU, violet in waits for locks, brown reading from disk, grey not divided. `examined each`: rows read for each one sent or changed; far above 1 is a missing index. `sent by`: the kind that spends the most time on it, and how many others do. A click on a statement chooses it for the panels below.
 -- include digest
