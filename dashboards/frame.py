@@ -12,6 +12,8 @@ from .panels import Panel
 from .source import SOURCE, Format, target
 
 GRID_COLUMNS = 24
+SHARED = {"type": "datasource", "uid": "-- Dashboard --"}
+"""Grafana's own source: the answer that another panel of the board has."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def board(
         "links": of_board(),
         "annotations": {"list": _annotations()},
         "templating": {"list": [*own_variables, *variables.of_every_board()]},
-        "panels": _placed(content),
+        "panels": _asked_once(_placed(content)),
     }
 
 
@@ -87,6 +89,33 @@ def _annotations() -> list[dict[str, Any]]:
         }
         for name, (query, colour) in layers.items()
     ]
+
+
+def _asked_once(panels: list[Panel]) -> list[Panel]:
+    """
+    Panels that ask the same: the first one asks, the others take its answer.
+
+    Grafana asks nothing for a closed row, and before 10.2 an answer was not fetched from there: so a panel there is the
+    source of those beside it only.
+    """
+    asked: dict[tuple[str, str], int] = {}
+
+    def shared(panel: Panel, known: dict[tuple[str, str], int]) -> Panel:
+        if not panel.get("targets"):
+            return panel
+        question = (panel["targets"][0]["rawSql"], panel.get("interval", ""))
+        source = known.setdefault(question, panel["id"])
+        if source == panel["id"]:
+            return panel
+        return panel | {"datasource": SHARED, "targets": [{"datasource": SHARED, "panelId": source, "refId": "A"}]}
+
+    open_ones = [shared(panel, asked) for panel in panels]
+
+    def closed(row: Panel) -> Panel:
+        known = asked.copy()
+        return row | {"panels": [shared(panel, known) for panel in row["panels"]]} if row.get("panels") else row
+
+    return [closed(panel) for panel in open_ones]
 
 
 def _placed(content: Sequence[Line | Section]) -> list[Panel]:

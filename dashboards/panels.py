@@ -10,13 +10,13 @@ from walltime_collector.cli.drawing.bars import COLOURS
 from .colours import FAILED, NEUTRAL, OTHERS, PERCENTILES, WARNING, bad, by_component, by_name, by_place
 from .columns import Column, overrides
 from .links import to_kind_of_series
-from .source import SOURCE, Format, columns, target, words
+from .source import SOURCE, STEP_S, Format, chosen, columns, target, words
 
 Panel = dict[str, Any]
 
 NO_VALUE = "–"
 """In a tile. Not for tables and lines: Grafana would write it into every empty cell."""
-MIN_INTERVAL = "10s"
+MIN_INTERVAL = f"{STEP_S}s"
 """Points are not closer than this; queries/_points.sql makes them wider where transactions are few."""
 LEGEND_PX = {12: 276, 16: 310}
 """Of a legend at the right, by the least width of the panel: a name, mean and max."""
@@ -204,6 +204,9 @@ def _panel(
     rules: list[dict[str, Any]] | None = None,
 ) -> Panel:
     title, about = words(query)
+    # of series the name goes on with labels
+    only = f"/^([tT]ime|{'|'.join(drawn)})( \\{{.*)?$/" if (drawn := chosen(query)) else ""
+    filtered = {"id": "filterFieldsByName", "options": {"include": {"pattern": only}}}
     return _place(width) | {
         "type": shape,
         "title": title,
@@ -212,6 +215,7 @@ def _panel(
         "fieldConfig": {"defaults": defaults, "overrides": rules or []},
         "options": options,
         "targets": [target(query, form)],
+        **({"transformations": [filtered]} if only else {}),
     }
 
 

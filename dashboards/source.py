@@ -14,8 +14,15 @@ PLUGIN = "grafana-clickhouse-datasource"
 SOURCE = {"type": PLUGIN, "uid": "${datasource}"}
 _INCLUDE = re.compile(r"^ *-- include (\S+)((?: \w+=\S+)*)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!\$)\{(\w+)(?::[^{}]+)?\}")
-_HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--.*\n)*)")
+_HEAD = re.compile(r"\A-- (?P<title>.+)\n(?P<about>(?:--(?! columns: ).*\n)*)(?:-- columns: (?P<columns>.+)\n)?")
 _COLUMN = re.compile(r'\bAS "([^"]+)"')
+STEP_S = 15
+"""The time shown begins and ends with whole steps: who looks at a board within one asks the same as the others."""
+_FROM = f"(intDiv(toUnixTimestamp(($__fromTime)), {STEP_S}) * {STEP_S})"
+_ROUNDED = {
+    "($__fromTime)": _FROM,
+    "($__toTime)": f"greatest(intDiv(toUnixTimestamp(($__toTime)), {STEP_S}) * {STEP_S}, {_FROM} + {STEP_S})",
+}
 
 
 class Format(IntEnum):
@@ -62,8 +69,20 @@ def sql(name: str) -> str:
     Two traps of the plugin's macros. `$__timeFilter_ms` of plugin 3 compares with a quoted number of milliseconds,
     which ClickHouse takes for nanoseconds where the column has those, and nothing is found: use `$__timeFilter`. And a
     macro without arguments may swallow all up to the next closing bracket: write `($__interval_s)`.
+
+    The collector gives the answer to a statement that rounds its time like this again, to all who ask within the step.
     """
-    return _HEAD.sub("", _text(name)).strip()
+    return rounded(_HEAD.sub("", _text(name)).strip())
+
+
+def rounded(text: str) -> str:
+    """The text with the time shown in whole steps, one at least."""
+    named = {macro: f"\0{at}" for at, macro in enumerate(_ROUNDED)}
+    for macro, name in named.items():
+        text = text.replace(f"toUnixTimestamp({macro})", name).replace(macro, f"toDateTime({name})")
+    for macro, name in named.items():
+        text = text.replace(name, _ROUNDED[macro])
+    return text
 
 
 def words(name: str) -> tuple[str, str]:
@@ -77,6 +96,12 @@ def words(name: str) -> tuple[str, str]:
 def columns(name: str) -> list[str]:
     """The columns of a table: what queries/<name>.sql calls `AS "…"`, in double quotes."""
     return list(dict.fromkeys(_COLUMN.findall(sql(name))))
+
+
+def chosen(name: str) -> list[str]:
+    """The columns that the panel draws of a query with others in it: a line `-- columns: p99, p95` below the words."""
+    head = _HEAD.match(_text(name))
+    return head["columns"].split(", ") if head and head["columns"] else []
 
 
 def included(text: str, folder: str = "") -> str:

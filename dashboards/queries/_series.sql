@@ -20,7 +20,7 @@
             SELECT
                 time,
                 sum(n) AS all_transactions,
-                groupUniqArrayIf((if(is_small, 10, place), if(is_small OR '{by}' = 'server', 0, -toInt64(total)), shown), is_meant) AS here,
+                groupUniqArrayIf((if(is_small, 10, place), if(is_small OR '{by}' = 'server', 0, -total), shown), is_meant) AS here,
                 sumMap(map(shown, time_ns)) AS time_ns_of,
                 sumMap(map(shown, calls)) AS calls_of,
                 sumMap(map(shown, errors)) AS errors_of,
@@ -30,7 +30,7 @@
             (
                 SELECT
                     *,
-                    total < 0.01 * all_of_them OR total < arrayReverseSort(groupUniqArrayIf(total, is_meant) OVER ())[12] AS is_small,
+                    total < 0.01 OR total < arrayReverseSort(groupUniqArrayIf(total, is_meant) OVER ())[12] AS is_small,
                     if(is_small, '(others)', series) AS shown
                 FROM
                 (
@@ -41,8 +41,9 @@
                         if(is_meant, toString({by}), '') AS series,
                         sum(c.transactions) AS n,
                         sum(c.time_ns) AS time_ns, sum(c.calls) AS calls, sum(c.errors) AS errors, sum(c.hits) AS hits, sum(c.misses) AS misses,
-                        sum({share}) OVER (PARTITION BY series, is_meant) AS total,
-                        sum(if(is_meant, {share}, 0)) OVER () AS all_of_them
+                        sum(time_ns) OVER (PARTITION BY series, is_meant) / greatest(1, sum(if(is_meant, time_ns, 0)) OVER ()) AS of_time,
+                        sum(calls) OVER (PARTITION BY series, is_meant) / greatest(1, sum(if(is_meant, calls, 0)) OVER ()) AS of_calls,
+                        {share} AS total
                     FROM
                     -- include rows
                     AS c

@@ -19,7 +19,7 @@ import httpx
 
 from tests.bench.process_usage import usage
 from tests.bench.visible import ask
-from tests.dashboards.grafana import Range, dashboards, expand, panels
+from tests.dashboards.grafana import Range, dashboards, expand, is_shared, panels
 from tests.servers import Collector
 
 PANEL_MS: Final = 1_000.0
@@ -140,12 +140,12 @@ def _board(folder: Path, length_s: float, uid: str, board: Mapping[str, Any]) ->
     chosen = _chosen(board)
     with started(folder, length_s) as plugin:
         loads = []
-        for _ in range(2):
+        for later_s in (0, 60):  # the answers of the first time are of another time than those of the second
             cpu_s, started_s = plugin.cpu_s(), time.perf_counter()
-            asked = _load(plugin, board, chosen)
+            asked = _load(plugin, board, chosen, later_s)
             loads.append((time.perf_counter() - started_s, plugin.cpu_s() - cpu_s, asked))
     with started(folder, length_s) as plugin:
-        took = [_alone(plugin, panel, chosen) for panel in panels(board) if panel.get("targets")]
+        took = [_alone(plugin, panel, chosen) for panel in panels(board) if not is_shared(panel)]
     (first_s, _, first), (again_s, cpu_s, again) = loads
     return BoardTook(
         uid,
@@ -167,28 +167,34 @@ def _chosen(board: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(board: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The panels that Grafana asks for when it opens the board: those of collapsed rows wait."""
-    return [panel for panel in board["panels"] if panel.get("targets")]
+    """The panels that Grafana asks for when it opens the board: not those of closed rows, and each answer once."""
+    return [panel for panel in board["panels"] if panel.get("targets") and not is_shared(panel)]
 
 
-def _load(plugin: Plugin, board: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[tuple[float, str]]:
+def _load(
+    plugin: Plugin, board: Mapping[str, Any], chosen: Mapping[str, Any], later_s: int = 0
+) -> list[tuple[float, str]]:
     """Ask for all that a board shows at first; how many seconds each query took, and its error."""
 
     def timed(sql: str, interval_s: int) -> tuple[float, str]:
         started_s = time.perf_counter()
-        _, error = plugin.ask(sql, interval_s, chosen)
+        _, error = plugin.ask(sql, interval_s, chosen, later_s)
         return time.perf_counter() - started_s, error
 
-    took = [timed(each["query"], 60) for each in board["templating"]["list"] if each["type"] == "query"]
-    layers = [each["target"]["rawSql"] for each in board["annotations"]["list"] if "rawSql" in each.get("target", {})]
+    took = [timed(*each) for each in _variables(board)]
     with ThreadPoolExecutor(AT_ONCE) as browser:
-        running = [browser.submit(timed, *each) for each in (*_asked(plugin, board), *((sql, 60) for sql in layers))]
-        return took + [each.result() for each in running]
+        return [*took, *browser.map(timed, *zip(*_asked(plugin, board), strict=True))]
+
+
+def _variables(board: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(each["query"], 60) for each in board["templating"]["list"] if each["type"] == "query"]
 
 
 def _asked(plugin: Plugin, board: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """The queries of the panels that Grafana draws at first, and how far apart their points are."""
-    return [(each["rawSql"], plugin.interval_s(panel)) for panel in _shown(board) for each in panel["targets"]]
+    """The queries of the panels that Grafana draws at first, and how far apart their points are; of the marks."""
+    drawn = [(each["rawSql"], plugin.interval_s(panel)) for panel in _shown(board) for each in panel["targets"]]
+    layers = [each["target"]["rawSql"] for each in board["annotations"]["list"] if "rawSql" in each.get("target", {})]
+    return [*drawn, *((sql, 60) for sql in layers)]
 
 
 def _alone(plugin: Plugin, panel: Mapping[str, Any], chosen: Mapping[str, Any]) -> PanelTook:
@@ -219,8 +225,10 @@ def view(folder: Path, seconds: float, only: str = "", length_s: float = 3_600) 
                     return
                 time.sleep(max(next_s - time.monotonic(), 0))
                 ask = partial(plugin.ask, chosen=_chosen(board), later_s=int(time.monotonic() - began_s))
+                # as the time has changed, Grafana asks for the values of variables too
+                asked = (*_variables(board), *_asked(plugin, board))
                 with ThreadPoolExecutor(AT_ONCE) as browser:
-                    errors.extend(error for _, error in browser.map(ask, *zip(*_asked(plugin, board), strict=True)))
+                    errors.extend(error for _, error in browser.map(ask, *zip(*asked, strict=True)))
 
         people = [
             threading.Thread(target=viewer, args=(number, board))

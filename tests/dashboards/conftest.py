@@ -20,11 +20,13 @@ from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 from shop.story import BOUGHT
 
-from tests.dashboards.grafana import Plugin, Range, dashboards, expand, variables
+from dashboards.source import STEP_S
+from tests.dashboards.grafana import Plugin, Range, dashboards, expand, is_drawn, variables
 from tests.servers import Collector, eventually, over_http
 
 VISITS = 200
-QUIET_S = 3
+QUIET_S = 9
+"""Longer than a point, wherever that begins."""
 SLOWEST_S = 2
 HELD_S = 1
 TOKEN = "a token & ü/%"
@@ -82,6 +84,14 @@ class Grafana:
         if statement not in self.answers:
             self.answers[statement] = self.ask_raw(statement)
         return self.answers[statement]
+
+    def ask_panel(
+        self, panel: Mapping[str, Any], plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None
+    ) -> Answer:
+        """What it asks, and of that what it draws."""
+        answer = self.ask(panel["targets"][0]["rawSql"], plugin, chosen)
+        drawn = {name: kind for name, kind in answer.columns.items() if "String" in kind or is_drawn(panel, name)}
+        return Answer(drawn, [[*row] for row in zip(*map(answer.column, drawn), strict=True)])
 
     def expanded(
         self,
@@ -141,7 +151,8 @@ def grafana() -> Iterator[Grafana]:
             eventually(lambda: now.ask_raw("SELECT count() FROM transactions").rows == [[transactions]], 30)
             eventually(lambda: now.ask_raw(STATEMENTS_NOT_IN_THE_LOG).rows == [[0]], 30)
             eventually(lambda: now.ask_raw("SELECT count() FROM lock_waits FINAL WHERE is_over").rows != [[0]], 30)
-            yield replace(now, shown=Range(from_s, to_s, interval_s=1))
+            whole = Range(from_s // STEP_S * STEP_S, -(-to_s // STEP_S) * STEP_S, interval_s=1)
+            yield replace(now, shown=whole)
     except ProgramMissingError as missing:
         pytest.skip(str(missing))
     finally:

@@ -43,9 +43,33 @@ def dashboards() -> dict[str, Any]:
 
 
 def panels(board: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The panels that ask something, those in closed rows too."""
+    """The panels that show answers, those in closed rows too; with the targets of the panel whose answer they take."""
     found = [each for panel in board["panels"] for each in (panel, *panel.get("panels", []))]
-    return [panel for panel in found if panel["type"] not in ("row", "text")]
+    asked = {panel["id"]: panel["targets"] for panel in found if panel.get("targets")}
+    shown = [panel for panel in found if panel["type"] not in ("row", "text")]
+    return [panel | {"targets": [_source(target, asked) for target in panel["targets"]]} for panel in shown]
+
+
+def _source(target: dict[str, Any], asked: Mapping[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    if "panelId" not in target:
+        return target
+    (source,) = asked[target["panelId"]]
+    return source | {"panelId": target["panelId"]}
+
+
+def is_shared(panel: Mapping[str, Any]) -> bool:
+    """Whether it takes the answer of another panel."""
+    return bool(panel["datasource"]["uid"] == "-- Dashboard --")
+
+
+def is_drawn(panel: Mapping[str, Any], column: str) -> bool:
+    """Whether the panel's transformations leave this column."""
+    patterns = [
+        each["options"]["include"]["pattern"]
+        for each in panel.get("transformations", ())
+        if each["id"] == "filterFieldsByName"
+    ]
+    return all(re.search(pattern.strip("/"), column) for pattern in patterns)
 
 
 def every_panel(*types: str) -> list[Any]:

@@ -38,7 +38,7 @@ def numbers(answer: Answer, row: dict[str, Any]) -> list[float | None]:
 
 @pytest.mark.parametrize("panel", OF_TRANSACTIONS)
 def test_a_quiet_time_is_a_gap_in_means_and_zero_in_rates(grafana: Grafana, panel: dict[str, Any]) -> None:
-    answer = grafana.ask(panel["targets"][0]["rawSql"])
+    answer = grafana.ask_panel(panel)
     times = sorted({seconds(time) for time in answer.column("time")})
     wide_s = min(after - before for before, after in itertools.pairwise(times))
     assert times == list(range(times[0], times[-1] + 1, wide_s)), "rows for every point"
@@ -62,7 +62,7 @@ def test_a_point_has_at_least_30_transactions_or_is_wide(grafana: Grafana) -> No
     )
     for interval_s in (1, 10):
         shown = replace(grafana, shown=replace(grafana.shown, interval_s=interval_s))
-        times = sorted(map(seconds, shown.ask(panel["targets"][0]["rawSql"]).column("time")))
+        times = sorted(map(seconds, shown.ask_panel(panel).column("time")))
         ((transactions,),) = grafana.ask_raw("SELECT count() FROM transactions").rows
         window_s = grafana.shown.to_s - grafana.shown.from_s
         wide_s = times[1] - times[0]

@@ -87,7 +87,7 @@ def test_no_number_is_cut_or_nameless_and_every_link_leads_somewhere(
     grafana: Grafana, program: Path, version: str
 ) -> None:
     tables = of_types("table")
-    answers = [grafana.ask(panel["targets"][0]["rawSql"]) for panel in tables]
+    answers = [grafana.ask_panel(panel) for panel in tables]
     drawn = draw(program, version, [asked(panel, answer) for panel, answer in zip(tables, answers, strict=True)])
     followed = 0
     for panel, answer, columns in zip(tables, answers, drawn, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -140,10 +141,25 @@ def test_a_series_has_every_point_and_folds_what_is_small(engine: Engine) -> Non
         ("family", "all", {"mysql", "application", "other"}),
         ("kind", "mysql", {"GET /a", "GET /b"}),
     ):
-        part = f"-- include series by={by} share=time_ns of={of}"
+        part = f"-- include series by={by} share=of_time of={of}"
         found = ask(engine, f"-- include points\nSELECT time, series, time_ns FROM\n{part}\nORDER BY time", shown, {})
         assert {series for _, series, _ in found} == names
         assert len(found) == len(names) * len({at for at, *_ in found})
+
+
+@pytest.mark.parametrize("plugin", ["3.3", "4"])
+@pytest.mark.parametrize(
+    ("shown", "expected"), [((0, 3600), (0, 3600)), ((14, 3629), (0, 3615)), ((31, 44), (30, 45)), ((29, 31), (15, 30))]
+)
+def test_the_time_shown_is_whole_steps_and_one_at_least(
+    engine: Engine, shown: tuple[int, int], expected: tuple[int, int], plugin: Plugin
+) -> None:
+    begin, end = "($__fromTime)", "($__toTime)"
+    sql = source.rounded(f"SELECT toUnixTimestamp({begin}), {begin}, toUnixTimestamp({end}), {end}")
+    of_shown = Range(FIRST_S + shown[0], FIRST_S + shown[1], interval_s=1)
+    ((from_s, first, to_s, last),) = (row.values() for row in engine.query(expand(sql, plugin, of_shown, {})))
+    assert (from_s - FIRST_S, to_s - FIRST_S) == expected
+    assert [int(datetime.fromisoformat(f"{at}+00:00").timestamp()) for at in (first, last)] == [from_s, to_s]
 
 
 def test_an_edge_of_a_window_reads_no_whole_table(engine: Engine) -> None:

@@ -57,7 +57,7 @@ def test_the_columns_of_a_table_fill_the_panel_and_fit(panel: dict[str, Any], sc
 
 @pytest.mark.parametrize("panel", panels_by_day("table"))
 def test_no_heading_and_no_number_is_cut(grafana: Grafana, panel: dict[str, Any]) -> None:
-    answer = grafana.ask(panel["targets"][0]["rawSql"])
+    answer = grafana.ask_panel(panel)
     for name, look in shown(panel).items():
         if panel["options"]["showHeader"]:
             assert text_px(name) + HEADING_PADDING_PX <= width_px(look), name
@@ -92,7 +92,7 @@ def test_a_legend_has_room_for_names_and_numbers_and_leaves_room_for_the_chart(
         return
     assert legend["calcs"] == ["mean", "max"]
     assert legend["width"] <= room_px * 0.5
-    answer = grafana.ask(panel["targets"][0]["rawSql"])
+    answer = grafana.ask_panel(panel)
     label = panel["fieldConfig"]["defaults"].get("displayName", "").rpartition(".")[2].rstrip("}")
     if label not in ("component", "family", ""):
         return  # the names of kinds and servers may be longer than any panel; Grafana ends them with dots
@@ -116,7 +116,7 @@ def test_a_sentence_at_the_top_is_not_cut(
         return
     beside_px = sum(width_px(look) for name, look in shown(panel).items() if name != "sentence")
     for chosen in ({}, {"kind": ["GET /nowhere"]}, {"trace_id": "d" * 32}, {"trace_id": "42"}):
-        (line,) = grafana.ask(panel["targets"][0]["rawSql"], "4", chosen).column("sentence")
+        (line,) = grafana.ask_panel(panel, "4", chosen).column("sentence")
         assert text_px(line) + CELL_PADDING_PX <= panel_px(panel, screen_px, menu_px)[0] - beside_px, line
 
 
@@ -126,7 +126,7 @@ def test_tiles_are_large_and_their_texts_fit(
     grafana: Grafana, panel: dict[str, Any], screen_px: int, menu_px: int
 ) -> None:
     """As Grafana's BigValue lays them out when the sizes are given: the value below the title, the course below it."""
-    answer = grafana.ask(panel["targets"][0]["rawSql"])
+    answer = grafana.ask_panel(panel)
     size = panel["options"]["text"]
     assert panel["options"]["orientation"] == "vertical", "side by side"
     room_px, height_px = panel_px(panel, screen_px, menu_px)

@@ -12,7 +12,7 @@ from walltime_collector.cli.drawing.bars import COLOURS
 from walltime_collector.query.components import FAMILIES
 
 from dashboards.colours import APPLICATION
-from dashboards.source import sql
+from dashboards.source import STEP_S, sql
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import ALL, PLUGINS, dashboards, looks, panels_by_day, questions
 from tests.servers import over_http
@@ -51,7 +51,7 @@ def test_both_plugins_ask_the_same(grafana: Grafana) -> None:
 @pytest.mark.parametrize("panel", panels_by_day())
 def test_a_panel_draws(grafana: Grafana, panel: dict[str, Any], choice: str) -> None:
     query = panel["targets"][0]["rawSql"]
-    answer = grafana.ask(query, "4", CHOICES[choice])
+    answer = grafana.ask_panel(panel, "4", CHOICES[choice])
     assert answer.rows or "other_1m" in query, "no data"  # what samples find is chance
     if panel["type"] in ("timeseries", "stat", "heatmap"):
         draws_over_time(panel, answer.columns, answer.rows)
@@ -70,7 +70,11 @@ def draws_over_time(panel: dict[str, Any], columns: dict[str, str], rows: Sequen
     assert time == "time"
     assert TIME.match(kind)
     series = [name for name, kind in others if kind == "String"]  # what both plugins make labels of
-    assert [name for name, kind in others if NUMBER.match(kind)] == [name for name, _ in others if name not in series]
+    numbers = [name for name, _ in others if name not in series]
+    assert [name for name, kind in others if NUMBER.match(kind)] == numbers
+    for each in panel.get("transformations", ()):
+        pattern = each["options"]["include"]["pattern"]
+        assert pattern == f"/^([tT]ime|{'|'.join(numbers)})( \\{{.*)?$/", "of several columns only some are drawn"
     named = re.findall(r"__field\.labels\.(\w+)", panel["fieldConfig"]["defaults"].get("displayName", ""))
     assert set(named) <= set(series)
     assert series[:1] in ([], ["place"]), "the plugin's server sorts the series by the first text"
@@ -184,7 +188,7 @@ def test_the_average_transaction_adds_up(grafana: Grafana) -> None:
 def test_the_time_before_is_compared_with_the_time_shown(grafana: Grafana) -> None:
     """The second half of the shop's visits against the first half."""
     shown = grafana.shown
-    half_s = (shown.from_s + shown.to_s) // 2
+    half_s = (shown.from_s + shown.to_s) // (2 * STEP_S) * STEP_S
     later = Grafana(grafana.url, grafana.user, type(shown)(half_s, shown.to_s, shown.interval_s))
     earlier = Grafana(grafana.url, grafana.user, type(shown)(2 * half_s - shown.to_s, half_s, shown.interval_s))
     before = {row["component"]: row for row in earlier.ask(sql("response_time/components")).by_name()}
@@ -248,7 +252,7 @@ def test_plugin_3s_filter_by_milliseconds_finds_nothing_which_is_why_nothing_use
 @pytest.mark.parametrize("panel", panels_by_day("table"))
 def test_ids_in_tables_are_those_of_transactions(grafana: Grafana, panel: dict[str, Any]) -> None:
     stored = {trace for (trace,) in grafana.ask_raw("SELECT DISTINCT lower(hex(trace_id)) FROM transactions").rows}
-    answer = grafana.ask(panel["targets"][0]["rawSql"])
+    answer = grafana.ask_panel(panel)
     for column in [name for name, look in looks(panel).items() if "/d/walltime-transaction?" in str(look)]:
         ids = {trace for trace in answer.column(column) if trace}
         assert ids

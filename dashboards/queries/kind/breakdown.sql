@@ -3,5 +3,5 @@
 -- include points
 SELECT time, place, series AS component, time_ns / nullIf(transactions, 0) AS ns
 FROM
--- include series by=component share=time_ns of=all
+-- include series by=component share=of_time of=all
 ORDER BY time, place

@@ -3,5 +3,5 @@
 -- include points
 SELECT time, place, series AS kind, time_ns / 1e9 / seconds AS active
 FROM
--- include series by=kind share=time_ns of=all
+-- include series by=kind share=of_time of=all
 ORDER BY time, place

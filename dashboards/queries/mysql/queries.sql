@@ -1,8 +1,4 @@
 -- Statements per second
 -- All that the server was sent, by any client.
--- include points
-SELECT s.time AS time, s.place AS place, s.label AS server, s.queries / nullIf(s.over_ns, 0) * 1e9 AS value
-FROM
--- include said_points
-AS s
-ORDER BY time, place
+-- columns: queries
+-- include said_course

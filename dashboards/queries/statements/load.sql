@@ -3,5 +3,5 @@
 -- include points
 SELECT time, place, series AS statement, time_ns / 1e9 / seconds AS active
 FROM
--- include series by=substring(statement,1,44) share=time_ns of=all
+-- include series by=substring(statement,1,44) share=of_time of=all
 ORDER BY time, place

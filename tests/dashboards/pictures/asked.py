@@ -47,7 +47,9 @@ def opened(
 
     results = {
         panel["id"]: [
-            ask(target, intervals[str(panel["id"])]) for target in panel.get("targets", []) if not target.get("hide")
+            ask(target, intervals[str(target.get("panelId", panel["id"]))])
+            for target in panel["targets"]
+            if not target.get("hide")
         ]
         for panel in panels(board)
     }

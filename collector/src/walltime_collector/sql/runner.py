@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..clickhouse.engine import Engine
@@ -20,9 +19,10 @@ from ..clickhouse.native_format import header
 from ..errors import EngineEnded, EngineError, EngineHung, QueryFailed
 from ..http.body import Receive
 from ..http.disconnect import cancel_on_disconnect
+from .answers import Answers, Result
 from .guard import Guard
 from .guard.messages import public
-from .guard.settings import within
+from .guard.settings import effective, within
 from .limiter import QueryLimiter
 
 log = logging.getLogger(__name__)
@@ -56,21 +56,12 @@ LIMITS = {
 }
 
 
-@dataclass(frozen=True)
-class Result:
-    """A whole result; `summary` has `result_rows`, `read_rows` and `read_bytes`, as far as the engine reports them."""
-
-    content: bytes
-    format_name: str
-    summary: Mapping[str, int] = field(default_factory=dict, compare=False)
-
-
 class QueryRunner:
     """Runs statements from outside; safe to use from several threads."""
 
     def __init__(self, engine: Engine, database: str) -> None:
         self._engine, self._database = engine, database
-        self._guard = Guard(engine, database)
+        self._guard, self._answers = Guard(engine, database), Answers()
         self._limiter = QueryLimiter(RUN_AT_ONCE, MAX_WAITING, WAIT_S)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sql")
         self._alone = threading.Lock()
@@ -119,10 +110,27 @@ class QueryRunner:
             QueryFailed: ClickHouse does not understand it, it is over a limit, or it was stopped.
             EngineUnavailable: No answer now.
         """
+        url = effective(url or {})
+        limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)})
+        given = (format_name, *(tuple(each.items()) for each in (parameters, url, limits)))
+        return self._answers.answer(
+            sql, given, lambda: self._run(sql, name, parameters, format_name, limits, url, client)
+        )
+
+    def _run(
+        self,
+        sql: str,
+        name: str,
+        parameters: Mapping[str, str],
+        format_name: str,
+        limits: Mapping[str, str],
+        url: Mapping[str, str],
+        client: str,
+    ) -> Result:
         with self._limiter.slot(name):
             try:
                 admitted = self._guard.admit(sql, parameters, url)
-                limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)}, admitted.settings)
+                limits = within(limits, admitted.settings)
                 chosen = admitted.format_name or format_name
                 summary: dict[str, int] = {}
                 content = self._read(admitted.sql, chosen, name, limits, summary)

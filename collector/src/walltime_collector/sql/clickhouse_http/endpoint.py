@@ -15,8 +15,9 @@ from ...http.authentication import Credential
 from ...http.body import Arrivals, Disconnected, Message, Receive
 from ...http.guesses import Guesses
 from ...http.ports.connections import limited_address
+from ..answers import Result
 from ..client import describe_client, password
-from ..runner import QueryRunner, Result
+from ..runner import QueryRunner
 from .errors import (
     ACCESS_DENIED,
     AUTHENTICATION_FAILED,

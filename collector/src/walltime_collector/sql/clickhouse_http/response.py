@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ...http.body import Message
-from ..runner import Result
+from ..answers import Result
 from . import blocks, encodings
 from .errors import Refused
 from .request import Compression

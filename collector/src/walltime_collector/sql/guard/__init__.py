@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -25,6 +24,7 @@ from . import settings
 from .allowed import FORMATS
 from .check import Node, check
 from .rewrite import EXPORTER_DATABASES, EXPORTER_TABLES, put_exporter_names, put_parameters, put_views, take_ending
+from .verdicts import Admitted, Question, Verdicts, question
 
 MAX_STATEMENT_BYTES = 256 * 1024
 
@@ -48,27 +48,13 @@ _SHOWS = {"show_create", "show_databases", "show_full_tables", "show_tables"}
 _NO_TREE, _NO_SUCH_FUNCTION = 36, 46
 
 
-@dataclass(frozen=True)
-class Admitted:
-    """
-    A statement that may be run, with `readonly` = 1.
-
-    Args:
-        format_name: That of its FORMAT clause; empty without one.
-        settings: Its allowed ClickHouse settings; those of settings.LIMITS can only lower a limit.
-    """
-
-    sql: str
-    format_name: str
-    settings: Mapping[str, str]
-
-
 class Guard:
     """Checks statements about the tables of one database; safe to use from several threads."""
 
     def __init__(self, engine: Engine, database: str) -> None:
         self._engine, self._database = engine, database
         self._views: dict[str, Any] = {}
+        self._verdicts = Verdicts()
 
     def admit(self, sql: str, parameters: Mapping[str, str], url: Mapping[str, str] | None = None) -> Admitted:
         """
@@ -90,7 +76,8 @@ class Guard:
             if len(text.encode()) > MAX_STATEMENT_BYTES:
                 raise StatementRefused(f"it is longer than {MAX_STATEMENT_BYTES} bytes", "ask with a shorter statement")
         try:
-            return self._admit(sql, parameters, url)
+            asked = question(sql, parameters, settings.effective(url))
+            return self._verdicts.find(asked) or self._admit(sql, parameters, url, asked)
         except RecursionError as error:
             raise StatementRefused("the statement is nested too deeply", "make it flatter") from error
 
@@ -108,7 +95,7 @@ class Guard:
         is_bare = all(each["type"] == "Function" and not each["arguments"].get("children") for each in selected)
         return [each["name"] for each in selected] if is_bare else []
 
-    def _admit(self, sql: str, parameters: Mapping[str, str], url: Mapping[str, str]) -> Admitted:
+    def _admit(self, sql: str, parameters: Mapping[str, str], url: Mapping[str, str], asked: Question) -> Admitted:
         try:
             tree = self._parse(sql)
         except QueryFailed as error:
@@ -128,7 +115,10 @@ class Guard:
             raise StatementRefused(f"the format {ending.format_name[:40]} is not allowed", "use JSON, CSV or TSV")
         chosen = settings.within(settings.from_url(url), settings.from_statement(ending.settings))
         filters = settings.filters(ending.settings) or self._filters_in_url(url.get(settings.FILTERS, ""))
-        return Admitted(run, ending.format_name, chosen | self._filters(filters))
+        admitted = Admitted(run, ending.format_name, chosen | self._filters(filters))
+        if not filters:  # their conditions have moments too, and depend on the tables there are
+            self._verdicts.keep(asked, admitted)
+        return admitted
 
     def _describe(self, sql: str) -> Admitted:
         """DESCRIBE and SHOW CREATE of one of our tables: the only allowed statements without a tree as JSON."""

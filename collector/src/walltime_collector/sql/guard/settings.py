@@ -53,6 +53,15 @@ def names() -> str:
     return f"^({'|'.join(sorted(LIMITS | set(_CHOICES) | {'readonly'}))}|{_OUTPUT.pattern})$"
 
 
+def effective(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return those of a URL's parameters on which the verdict or the result depends."""
+    return {
+        name: value
+        for name, value in parameters.items()
+        if name in LIMITS or _is_choice(name) or _NEVER_IGNORED.fullmatch(name)
+    }
+
+
 def from_url(parameters: Mapping[str, str]) -> dict[str, str]:
     """
     Return the settings among a URL's parameters that a statement may have; filters are left out.
