@@ -17,7 +17,7 @@ from tests import servers
 from tests.by_day import by_day
 from tests.collector.query.showing import make
 from tests.collector.traffic import MS, SentCall, Value, export_request
-from tests.dashboards.grafana import ALL, Range, expand
+from tests.dashboards.grafana import ALL, PLUGINS, Plugin, Range, expand
 
 source = pytest.importorskip("dashboards.source")
 
@@ -147,7 +147,7 @@ def test_a_series_has_every_point_and_folds_what_is_small(engine: Engine) -> Non
         assert len(found) == len(names) * len({at for at, *_ in found})
 
 
-@pytest.mark.parametrize("plugin", ["3.3", "4"])
+@pytest.mark.parametrize("plugin", PLUGINS)
 @pytest.mark.parametrize(
     ("shown", "expected"), [((0, 3600), (0, 3600)), ((14, 3629), (0, 3615)), ((31, 44), (30, 45)), ((29, 31), (15, 30))]
 )
