@@ -204,23 +204,26 @@ class Open:
             task: the `id` of the asyncio or Trio task that serves it. Tasks share a thread, so CPU time is that of its
                 steps (core/steps.py). Greenlets do too, and their CPU time is unknown and absent.
         """
-        self.transaction.owner = task
-        has_thread = not task and cpu.greenlet_here() is None
-        self._usage = cpu.begin(self.transaction.settings.cpu_wait) if has_thread else None
-        self._otel_token = propagation.enter(self.transaction, self._parent)
-        self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
-        if self.transaction.settings.sample_hz:
-            serving.begin(self.transaction, is_first=switch_interval.begun(self.transaction))
+        transaction = self.transaction
+        transaction.owner = task
+        settings = transaction.settings
+        greenlet = cpu.greenlet_here()
+        self._usage = None if task or greenlet is not None else cpu.begin(settings.cpu_wait)
+        self._otel_token = propagation.enter(transaction, self._parent)
+        home = get_ident() if greenlet is None else id(greenlet)
+        self._execution_token: Token[ExecutionContext | None] = enter(transaction, home)
+        if settings.sample_hz:
+            serving.begin(transaction, is_first=switch_interval.begun(transaction))
 
     def resume(self, task: int = 0) -> None:
         """Make it the current one again, after `leave`. Others ran in between, so its CPU time is unknown."""
         self.enter(task)
         self._usage = None
 
-    def finish(self) -> None:
-        """Close the transaction and leave it. Never raises; a second call does nothing."""
+    def finish(self) -> bool:
+        """Close the transaction and leave it; return whether it was left. Never raises; a second call does nothing."""
         self.end()
-        self.leave()
+        return self.leave()
 
     def end(self) -> None:
         """
@@ -276,10 +279,12 @@ class Open:
         except Exception as ours:  # contained: the request goes on
             contain("finish", ours)
 
-    def leave(self) -> None:
-        """Restore what was current before. Never raises; does nothing in another context."""
+    def leave(self) -> bool:
+        """Restore what was current before, and return whether it did. Never raises; does nothing in another context."""
         try:
             if leave(self.transaction, self._execution_token):  # else OpenTelemetry's token is invalid here too
                 propagation.leave(self.transaction, self._otel_token)
+                return True
         except Exception as ours:
             contain("finish", ours)
+        return False

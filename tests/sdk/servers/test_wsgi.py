@@ -18,7 +18,7 @@ import pytest
 import walltime
 from opentelemetry import trace
 from shop.process import Program
-from walltime.core.execution import current
+from walltime.core.execution import current, running
 
 from tests.sdk.servers.serving import Client
 from tests.sdk.servers.wsgi_server import PARENT, page, serve
@@ -290,6 +290,43 @@ def test_a_body_nobody_closes_ends_when_it_is_dropped(recorded: Sink) -> None:
         del body
         assert current() is None
     assert len(recorded.transactions()) == 3
+
+
+def test_with_a_list_nothing_follows_its_last_block(recorded: Sink) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        return [b"a", b"b"]
+
+    environ: dict[str, Any] = {}
+    setup_testing_defaults(environ)
+    body: Any = walltime.WSGIMiddleware(app)(environ, lambda _status, _headers: None)
+    blocks = iter(body)
+    assert next(blocks) == b"a"
+    assert current() is not None
+    assert [*blocks] == [b"b"]
+    assert current() is None
+    body.close()
+    assert "walltime.incomplete" not in recorded.transaction().attributes
+
+
+def test_a_list_read_in_another_thread_is_left_where_it_began(recorded: Sink) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        return [b"a"]
+
+    def request() -> None:
+        environ: dict[str, Any] = {}
+        setup_testing_defaults(environ)
+        body: Any = walltime.WSGIMiddleware(app)(environ, lambda _status, _headers: None)
+        thread = threading.Thread(target=list, args=(iter(body),))
+        thread.start()
+        thread.join()
+        body.close()
+        assert not trace.get_current_span().get_span_context().is_valid
+        assert running.get() is None
+
+    contextvars.copy_context().run(request)
+    assert len(recorded.transactions()) == 1
 
 
 def test_a_body_closed_in_another_thread_is_no_parent_of_the_next_request(recorded: Sink) -> None:

@@ -235,9 +235,9 @@ def running_task() -> int:
 _modules: Final = sys.modules
 
 
-def enter(new: ExecutionContext | None) -> Token[ExecutionContext | None]:
+def enter(new: ExecutionContext | None, home: int = 0) -> Token[ExecutionContext | None]:
     """
-    Make it the current execution context of this thread or task; `leave` or `running.reset` undoes it.
+    Make it the current execution context of this thread or task, which is `home`. `leave` or `running.reset` undoes it.
 
     Use this instead of `running.set` where no value may be set yet. There, the reset would delete the value; when a
     garbage collection runs during that and calls `current()`, CPython before 3.12 keeps returning the deleted value.
@@ -245,7 +245,7 @@ def enter(new: ExecutionContext | None) -> Token[ExecutionContext | None]:
     if running.get(_NOTHING) is _NOTHING:
         running.set(None)
     if new is not None:
-        new.home = here()
+        new.home = home or here()
         new.thread = 0 if new.owner else get_ident()
     return running.set(new)
 
@@ -259,7 +259,7 @@ def leave(entered: ExecutionContext, token: Token[ExecutionContext | None]) -> b
     the context it was entered in. A copy of that context gets the same value; in any other nothing changes.
     """
     now = inherited()
-    if now is None or now.transaction is not entered.transaction:
+    if now is not entered and (now is None or now.transaction is not entered.transaction):
         return False
     try:
         running.reset(token)

@@ -132,7 +132,7 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
         return Ids(parent.trace_id, generator.getrandbits(64) or 1, flags, parent.trace_state or None)
     number = generator.getrandbits(192)  # for both ids
     trace_id = number >> 64 or 1
-    flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
+    flags = _RANDOM | _SAMPLED if (trace_id & _LOW_64_BITS) < _bound(probability) else _RANDOM  # `is_sampled`
     # The same as `Ids(…)`, without a Python function call.
     return tuple.__new__(Ids, (trace_id, number & _LOW_64_BITS or 1, flags, None))
 

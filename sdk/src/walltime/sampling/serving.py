@@ -177,7 +177,7 @@ def begin(transaction: Transaction, *, is_first: bool = False) -> None:
             asyncio: Any = sys.modules.get("asyncio")
             if asyncio is not None and asyncio._get_running_loop() is not None:  # not under Trio
                 server = asyncio.current_task()
-        else:
+        elif transaction.home != here.ident:  # else it has just begun, in a thread's main greenlet
             server = greenlet_here()
         if server is not None:
             arrivals.append((ref(server), transaction, here))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime import runtime
-from walltime.core.execution import current
+from walltime.core.execution import current, inherited
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.servers.gateways.transparent import SERVES, Transparent
@@ -77,7 +77,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
         opened.finish()
         raise
     try:
-        if any(body is file for file in files):
+        if files and any(body is file for file in files):
             opened.finish()  # its identity says that the server sends it by itself
             return body
         if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
@@ -104,7 +104,7 @@ def served(original: Callable[..., Any]) -> Callable[..., Any]:
 def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
     if MARK in environ or not runtime.is_enabled():
         return None
-    around = current()
+    around = None if inherited() is None else current()
     if around is not None and around.transaction.owner and not around.transaction.duration_ns:
         return None  # mounted in an instrumented ASGI application: only asyncio sets an owner
     get = environ.get
@@ -149,7 +149,7 @@ class _Body:
     def __init__(self, body: Any, opened: runtime.Open) -> None:
         self._body = body
         self._opened = opened
-        self._is_begun = False
+        self._is_begun = self._is_over = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_body"), name)
@@ -163,10 +163,15 @@ class _Body:
         except BaseException as error:
             failed(self._opened.transaction, error)
             raise
-        self._is_begun = False
-        self._opened.end_response()  # the server has sent all of it
+        self._is_begun = False  # the server has sent all of it
+        if type(self._body) is list:  # it has no `close`: nothing of the application follows
+            self._is_over = self._opened.finish()
+        else:
+            self._opened.end_response()
 
     def close(self) -> None:
+        if self._is_over:
+            return
         self._incomplete()
         self._opened.end_response()
         try:
@@ -222,6 +227,8 @@ _BODIES: Final[dict[type, type[_Body]]] = {list: _ListBody, tuple: _TupleBody, b
 
 
 def _kind_of(body: Any) -> type[_Body]:
+    if type(body) is list:  # as most often
+        return _ListBody
     for kind, of_kind in _BODIES.items():
         if issubclass(type(body), kind):
             return of_kind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.context import Context
 
 from walltime import runtime
-from walltime.core.execution import current
+from walltime.core.execution import current, inherited
 from walltime.errors import contain, guarded
 from walltime.instrumentation.expected import is_broken_off
 from walltime.redaction.sanitize import text
@@ -43,7 +43,7 @@ def open_request(
         method = "_OTHER"
     has_headers = has_any(headers)
     parent = caller(headers) if has_headers else None
-    if parent is None:
+    if parent is None and inherited() is not None:
         left = current()
         if left is not None and left.transaction.duration_ns:
             parent = _NO_PARENT  # left over: another thread closed the last request of this one
