@@ -72,8 +72,8 @@ _NS = Column(84, "ns")
 _COUNT = Column(68, "locale", 0)
 """With all of its digits: 3,460."""
 _LARGE_COUNT = Column(86, "locale", 0)
-_MEAN = Column(76, "none")
-"""A mean of counts, with three digits: 0.0031, 2.50, 3460."""
+_MEAN = Column(86, "none")
+"""A mean of counts, with three digits: 0.000391, 2.50, 3460."""
 _CODE = Column(72, "none")
 """A number that counts nothing: a status, an error number, an id."""
 _SHARE = Column(94, "percentunit")

@@ -23,7 +23,7 @@ from tests.dashboards.screen import (
 LONGEST = {
     "ns": ["87.3 µs", "888 ms", "8.88 mins"],
     "locale": ["88,888"],
-    "none": ["0.00888", "8888"],
+    "none": ["0.000888", "8888"],
     "percentunit": ["0.00888%", "-88%"],
     "reqps": ["888 req/s"],
     "ops": ["888 ops/s"],
