@@ -36,9 +36,11 @@ const CUSTOM = {
 const BY_SERIES = ["timeseries", "barchart", "histogram"];
 const THRESHOLDS = { mode: "absolute", steps: [{ value: null, color: "green" }, { value: 80, color: "red" }] };
 
+// several names of the package are one transformation
+const TRANSFORMATIONS = new Map(Object.values(grafana.standardTransformers).map((each) => [each.id, each]));
 grafana.standardTransformersRegistry.setInit(() =>
-  Object.values(grafana.standardTransformers).map((transformation) => ({
-    id: transformation.id, name: transformation.name, transformation, editor: () => null, imageDark: "", imageLight: "",
+  [...TRANSFORMATIONS].map(([id, transformation]) => ({
+    id, name: transformation.name, transformation, editor: () => null, imageDark: "", imageLight: "",
   }))
 );
 
