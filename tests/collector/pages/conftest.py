@@ -1,4 +1,4 @@
-"""The web application in this process, over the engine of the test module: pages are fetched as a browser would."""
+"""The web application in this process, over the folder's engine: pages are fetched as a browser would."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import SecretStr
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health
@@ -17,6 +18,8 @@ from walltime_collector.health.status import status
 from walltime_collector.http.authentication import Access
 from walltime_collector.sql.runner import QueryRunner
 from walltime_collector.web.application import make_app
+
+from tests.collector.conftest import emptied_behind
 
 READ = "read-2b7e151628aed2"
 
@@ -41,6 +44,12 @@ class Browser:
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.request("GET", path, **options)
+
+
+@pytest.fixture(scope="module")
+def engine(shared_engine: EmbeddedEngine) -> Iterator[EmbeddedEngine]:
+    with emptied_behind(shared_engine) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,6 @@ from tests.collector.traffic import MS, Value
 from tests.sdk.on_one_cpu import run_on_one_cpu
 from tests.sdk.sink import Sink
 
-pytestmark = pytest.mark.alone  # what it asserts are times
-
 TWO = 2 * MINUTE_NS
 _names = iter(range(1_000))
 USUAL = {"cpu_user_ns": 8 * MS, "cpu_system_ns": MS, "cpu_wait_ns": MS // 10}
@@ -152,6 +150,7 @@ def test_show_has_them_beside_the_bill(engine: Engine, store: Store) -> None:
     assert "3.00 ms of it computing here" in text
 
 
+@pytest.mark.alone  # what it asserts are times
 def test_a_real_process_beside_others_on_its_cpu(engine: Engine) -> None:
     windows = []
     with Sink() as sink:
