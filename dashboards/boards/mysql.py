@@ -37,7 +37,7 @@ BOARD = board(
     line(
         8, stacked("mysql/states", 12, unit="short", by="state"), lines("mysql/running", 12, unit="short", by="server")
     ),
-    line(8, rows("mysql/kinds")),
+    line(8, rows("mysql/kinds", load=replace(COLUMNS["load"], width=104))),
     line(5, rows("mysql/events")),
     section(
         "What the servers say themselves",
