@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-dashboards bench-slowlog bench-mysql bench-why release dashboards dashboard-pictures docs descriptors pins clean
+.PHONY: help setup demo test test-nightly native test-native lint format bench bench-history bench-ingest bench-scale bench-dashboards bench-slowlog bench-mysql bench-why release dashboards dashboard-pictures docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -34,6 +34,14 @@ test: .venv/compiled
 ## test-nightly  the long tests: fault runs, other languages
 test-nightly: .venv/integrations
 	@$(BIN)/pytest -m nightly
+
+## native        the core in C, where make test-native and the tests of both forms find it: .venv/native
+native: .venv/integrations
+	@cd sdk/native && ../../$(BIN)/python setup.py -q build_ext --build-lib ../../.venv/native --build-temp ../../.venv/native/build
+
+## test-native   the tests of the SDK and of its safety with the core in C
+test-native: native
+	@PYTHONPATH=.venv/native $(BIN)/pytest tests/sdk tests/safety
 
 ## lint          ruff, mypy --strict, spelling
 lint: .venv/integrations

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, packages_dist
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from walltime import runtime, unbilled
+from walltime import native, runtime, unbilled
 from walltime.core.transaction import outside_calls
 from walltime.errors import SettingsError, guarded
 from walltime.export.sender import Sender
@@ -79,6 +79,7 @@ class Report:
 
     def _lines(self) -> Iterator[str]:
         yield f"walltime {VERSION}, Python {sys.version.split()[0]}, process {os.getpid()}"
+        yield f"the core in C runs: {'yes' if native.is_used() else f'no, {native.reason}'}"
         width = max((len(f"{each.name} {each.version}") for each in self.libraries), default=0)
         for state in (MEASURED, WAITING, NOT_MEASURED):
             libraries = [each for each in self.libraries if each.state == state]

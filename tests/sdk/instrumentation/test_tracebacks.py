@@ -13,6 +13,7 @@ import flask
 import pymysql
 import pytest
 import walltime
+from walltime import native
 
 from tests.sdk.servers.wsgi_server import serve
 from tests.sdk.sink import Sink
@@ -92,4 +93,4 @@ def test_an_error_of_the_database_passes_two(
     connection = connect()
     with walltime.transaction("job"), connection.cursor() as cursor, pytest.raises(pymysql.MySQLError) as raised:
         cursor.execute("SELEC 1")
-    assert ours(raised.value) == ["pymysql.execute", "pymysql.query"]
+    assert ours(raised.value) == ([] if native.is_used() else ["pymysql.execute", "pymysql.query"])

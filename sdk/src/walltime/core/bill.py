@@ -12,9 +12,10 @@ from operator import itemgetter
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
-from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED, address
+from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED, address, as_text
 from walltime.core.call import lines as component_lines
 from walltime.core.pieces import joined, parted, without_calls
+from walltime.native import core as core  # noqa: PLC0414  # tests exchange it
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from walltime.core.call import Call, Line
 
     K = TypeVar("K", bound=Hashable)
+    _TimesAndErrors = tuple[dict[str | bytes, list[int]], dict[str | bytes, int]]  # by statement
 
 MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
@@ -56,10 +58,8 @@ _COUNTS_OF: Final = (
 )
 """Meaning of the last number of a call (`matched`), by component."""
 _READS: Final = (_SQL, _ROWS)
-
 _LINE: Final = itemgetter(0)
 _OWN_NS: Final = itemgetter(4)
-
 
 COUNTERS: Final = (
     "calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "skipped", "rows", "deadlocks",
@@ -127,7 +127,7 @@ class Bill:
             detail: False when they will not be kept one by one; of their statements, `room_bytes` are kept.
         """
         before = 0 if detail else self._calls()
-        for line, of_line in groupby(sorted(calls, key=_LINE), _LINE):
+        for line, of_line in (core and core.by_line(calls)) or groupby(sorted(calls, key=_LINE), _LINE):
             self._add_line(line, list(of_line), detail)
         if not detail:
             self.undetailed += self._calls() - before
@@ -146,24 +146,32 @@ class Bill:
         cell = self.lines.get(line) or self._new_cell(line)
         time_ns = replied = matched = unanswered = broken_off = no_calls = 0
         max_ns = cell.max_ns
-        for _, subject, _, _, own_ns, failure, requested, of_call in calls:
-            time_ns += own_ns
-            if own_ns > max_ns:
-                max_ns = own_ns
-            if failure is None and of_call >= 0:
-                replied += requested
-                matched += of_call
-            elif failure is SKIPPED:  # not a call, but its time counts
-                cell.skipped += 1
-                no_calls += 1
-                continue
-            else:
-                unanswered += requested
-                if failure is not None:
-                    _fail(cell, failure)
-                    broken_off += max(0, of_call)
-            if subject is CONTINUED:
-                no_calls += 1
+        sums = None if core is None else core.sums(calls)
+        if sums is None:
+            for _, subject, _, _, own_ns, failure, requested, of_call in calls:
+                time_ns += own_ns
+                if own_ns > max_ns:
+                    max_ns = own_ns
+                if failure is None and of_call >= 0:
+                    replied += requested
+                    matched += of_call
+                elif failure is SKIPPED:  # not a call, but its time counts
+                    cell.skipped += 1
+                    no_calls += 1
+                    continue
+                else:
+                    unanswered += requested
+                    if failure is not None:
+                        _fail(cell, failure)
+                        broken_off += max(0, of_call)
+                if subject is CONTINUED:
+                    no_calls += 1
+        else:
+            time_ns, most_ns, replied, matched, unanswered, broken_off, skipped, no_calls, failures = sums
+            max_ns = max(max_ns, most_ns)
+            cell.skipped += skipped
+            for failure in failures:
+                _fail(cell, failure)
         cell.calls += len(calls) - no_calls
         cell.time_ns += time_ns
         cell.max_ns = max_ns
@@ -182,15 +190,15 @@ class Bill:
 
     def _add_statements(self, calls: list[Call], counts: int, detail: bool) -> None:
         """`counts` is 0 for reading rows later: that adds time to the statement, but no call."""
-        times_by_text: dict[str | bytes, list[int]] = {}
-        errors: dict[str | bytes, int] = {}
+        found: _TimesAndErrors | None = None if core is None else core.times_by_text(calls)
+        times_by_text, errors = found or ({}, {})
         text: str | bytes = ""
         last: object = times_by_text  # equal to no subject
-        for _, subject, _, _, own_ns, failure, _, _ in calls:
+        for _, subject, _, _, own_ns, failure, _, _ in () if found else calls:
             if subject is not last:  # loops send the same statement many times
                 last = subject
                 sql = subject[0] if type(subject) is tuple else subject
-                text = sql if type(sql) is str else _as_text(sql)
+                text = sql if type(sql) is str else as_text(sql)
                 if text in times_by_text:
                     times_ns = times_by_text[text]
                 else:
@@ -275,14 +283,6 @@ class Bill:
                 self.covered_ns += ended_ns - max(started_ns, until_ns)
                 until_ns = ended_ns
         self._covered_until_ns = until_ns
-
-
-def _as_text(subject: object) -> str | bytes:
-    """Return SQL that is not exactly `str`. No method of the application's classes is called: it may do anything."""
-    kind = type(subject)
-    if issubclass(kind, str):
-        return str.__str__(subject)
-    return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]
 
 
 def _fail(cell: Cell, failure: str) -> None:

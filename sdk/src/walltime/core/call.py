@@ -84,6 +84,14 @@ def text_bytes(calls: Sequence[Call]) -> int:
     return sum(map(getsizeof, {id(text): text for text in texts}.values()))
 
 
+def as_text(subject: object) -> str | bytes:
+    """Return SQL that is not exactly `str`. No method of the application's classes is called: it may do anything."""
+    kind = type(subject)
+    if issubclass(kind, str):
+        return str.__str__(subject)
+    return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]
+
+
 MAX_LINES: Final = 16_384
 """Maximum of lines in one process. Further servers share the line without an address."""
 OTHER: Final = "(other)"

@@ -52,7 +52,7 @@ class Place(NamedTuple):
     """With its class where Python knows it (3.11)."""
 
 
-APPLICATION, LIBRARY, _INTERMEDIATE = 1, 2, 3
+APPLICATION, LIBRARY, INTERMEDIATE = 1, 2, 3
 """Categories of files."""
 
 _categories: dict[str, int] = {}
@@ -155,14 +155,14 @@ def category_of(path: str) -> int:
 
 def _category(path: str) -> int:
     if path.startswith((_OURS, "<frozen ")):
-        return _INTERMEDIATE
+        return INTERMEDIATE
     if path.startswith("<"):  # code generated at run time
         return LIBRARY
     for installed in _INSTALLED:
         if installed in path:
             package = path.rpartition(installed)[2].partition("/")[0].removesuffix(".py")
-            return _INTERMEDIATE if package in INTERMEDIATE_PACKAGES else LIBRARY
-    return _INTERMEDIATE if path.startswith(_PYTHONS) else APPLICATION
+            return INTERMEDIATE if package in INTERMEDIATE_PACKAGES else LIBRARY
+    return INTERMEDIATE if path.startswith(_PYTHONS) else APPLICATION
 
 
 def _shortened(path: str) -> str:

@@ -17,16 +17,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import ref
 
+from walltime import native
 from walltime.core.after_response import record_after_response
+from walltime.core.call import CONTINUED, SKIPPED
 from walltime.core.cpu import greenlet_here
-from walltime.core.transaction import outside
+from walltime.core.transaction import Transaction, outside
 from walltime.errors import contain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from walltime.core.call import Line
-    from walltime.core.transaction import Comment, Transaction
+    from walltime.core.transaction import Comment
 
 
 def unpatched(module: str, name: str) -> Any:
@@ -47,9 +49,8 @@ def here() -> int:
 class _Beside:
     """An execution context beside the transaction, which is its own first one."""
 
-    __slots__ = (
-        "__weakref__", "home", "nested_ns", "open_components", "owner", "statement", "thread", "transaction",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "home", "nested_ns", "open_components", "owner", "statement", "thread", "transaction")
+    in_call = False
 
     def __init__(self, of: ExecutionContext, home: int = 0, owner: int = 0) -> None:
         """`home` (`here()`) and `owner`: the thread and the task that it is for; who uses it first if `home` is 0."""
@@ -122,6 +123,7 @@ ExecutionContext: TypeAlias = "Transaction | Branch | Inside"
 """Where a wrapped client records its calls."""
 
 running: ContextVar[ExecutionContext | None] = ContextVar("walltime_execution", default=None)
+native.bind(Transaction, running, SKIPPED, CONTINUED)
 inherited = running.get
 """
 What this context has, perhaps of another thread or of an ended transaction; 10 ns. Hot wrappers use it, and then

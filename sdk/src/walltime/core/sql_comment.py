@@ -30,7 +30,6 @@ MAX_VALUE_CHARS: Final = 256
 Sql = TypeVar("Sql", str, bytes, bytearray)
 Extras = tuple[tuple[str, str], ...]
 
-
 NONE: Final[Comment] = ("", b"", 0)
 _BUILT_IN: Final = frozenset({"route", "service", "application", "traceparent", "user", "file", "line", "function"})
 _OF_THE_CALLER: Final = frozenset({"file", "line", "function"})
@@ -117,6 +116,7 @@ _SAFE_SECOND: Final = frozenset("bdefghijkmnopqstuvwxyzBDEFGHIJKMNOPQSTUVWXYZ")
 """Second characters of statements other than CREATE and ALTER, also behind a blank."""
 _IS_SAFE_END: Final = tuple([chr(number) in _SAFE_END for number in range(256)])
 _IS_SAFE_SECOND: Final = tuple([chr(number) in _SAFE_SECOND for number in range(256)])
+SAFE_CHARACTERS: Final = bytes(_IS_SAFE_END), bytes(_IS_SAFE_SECOND)  # for the core in C
 _ENDS: Final = "; \t\n\v\f\r"
 _BLANKS: Final = _ENDS + "\xa0\0"
 _MEGABYTE: Final = 1 << 20

@@ -14,6 +14,7 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from walltime import native
 from walltime.core.after_response import LOOK_EVERY, MAX_TEXT_BYTES, record_after_response
 from walltime.core.bill import Bill
 from walltime.core.call import text_bytes
@@ -79,12 +80,12 @@ class Transaction:
 
     __slots__ = (
         "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls", "cpu_system_ns",
-        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "handed", "has_branches", "has_pieces", "home",
-        "http_status", "ids", "is_error", "is_forced", "is_over", "kept_calls", "kind", "lent", "locate_ns", "look_at",
-        "loop", "method", "name", "nested_ns", "open_components", "outgoing", "outgoing_context", "outgoing_lines",
-        "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat",
-        "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "text_bytes",
-        "thread", "user",
+        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "handed", "has_branches", "has_pieces",
+        "home", "http_status", "ids", "in_call", "is_error", "is_forced", "is_over", "kept_calls", "kind", "lent",
+        "locate_ns", "look_at", "loop", "method", "name", "nested_ns", "open_components", "outgoing",
+        "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places",
+        "queue_ns", "samples", "schedstat", "scheme", "session", "settings", "sql_comment", "started_at_ns",
+        "started_ns", "statement", "text_bytes", "thread", "user",
     )  # fmt: skip
 
     def __init__(
@@ -134,8 +135,8 @@ class Transaction:
         """Calls of at least this duration are located; 0 when all calls will be kept."""
         self.samples: Any = None
         """What the sampler saw of it: `sampling.samples.Samples`."""
-        self.has_branches = self.has_pieces = False
-        """Some calls were recorded in pieces and have to be joined."""
+        self.has_branches = self.has_pieces = self.in_call = False
+        """Some calls were recorded in pieces and have to be joined; the core in C is in a call."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
         self.user = self.session = self.method = self.path = self.scheme = ""
@@ -159,16 +160,12 @@ class Transaction:
     def transaction(self) -> Transaction:
         return self
 
+    @native.method
     def record(
         self, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None = None,
         requested: int = 0, matched: int = 0,
     ) -> None:  # fmt: skip
-        """
-        Record one finished call; 0.2 µs.
-
-        Args:
-            outer_ns: the value of `nested_ns` when the call began.
-        """
+        """Record one finished call; 0.2 µs. `outer_ns`: the value of `nested_ns` when the call began."""
         if self.duration_ns:  # its response ended while this call ran, or before
             if not record_after_response(
                 self, line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched
@@ -192,7 +189,7 @@ class Transaction:
             places = self.places
             if places is None:
                 places = self.places = {}
-            if len(places) < MAX_NOTED and (place := find(3)) is not None:
+            if len(places) < MAX_NOTED and (place := find(2)) is not None:
                 places[started_ns] = place
 
     def make_room(self) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from walltime import native
+
 Value: TypeAlias = "str | bool | int | float | Sequence[str] | Sequence[int]"
 
 MAX_TEXT_CHARS: Final = 4096
@@ -87,12 +89,14 @@ def _count_heads(key: str) -> tuple[bytes, ...]:
     return tuple(b"\x4a" + varint(len(body) + size) + body for size, body in enumerate(bodies))
 
 
+@native.faster
 def count(key: str, n: int) -> bytes:
     """`attribute` of an integer from 0 to 2^63 - 1, to which others are cut, three times as fast."""
     value = b"\0" if n <= 0 else varint(n) if n < 1 << 63 else _MAX_INT64
     return _count_heads(key)[len(value)] + value
 
 
+@native.faster
 def counts(key: str, numbers: Sequence[int]) -> bytes:
     """`attribute` of integers from 0 to 2^63 - 1, to which others are cut."""
     values = [b"\0" if n <= 0 else varint(n) if n < 1 << 63 else _MAX_INT64 for n in numbers]

@@ -24,6 +24,7 @@ from functools import cached_property
 from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from walltime import native
 from walltime.core.execution import current
 from walltime.core.transaction import outside
 from walltime.errors import contain
@@ -96,10 +97,14 @@ class Measure:
         inline = self.inline or (_NOTHING_GIVEN if not is_async and _takes_only_self(original) else _ANY)
         file = self.describe.__code__.co_filename if self.inline else __file__
         names = {"original": original, "library": self.library, "begin": self.begin, "describe": self.describe}
-        return wrapper(
+        made = wrapper(
             inline, file, DESCRIBED if self.record is None and not self.shortest_ns else ENDED, is_async=is_async,
             has_begin=self.begin is not None, counts_outside=self.counts_outside, names={**names, "end": self.end},
         )  # fmt: skip
+        if inline.native is None:
+            return made
+        more = {"library": self.library, "end": self.end, "contain": contain, "most": inline.most}
+        return native.wrapper(inline.native, made, original, **more)  # type: ignore[no-any-return]
 
     def iterated(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         """Wrap a method that returns an iterator: each item is described, without arguments; the end as None."""

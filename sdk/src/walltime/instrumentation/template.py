@@ -113,6 +113,10 @@ class Inline:
     after: str = ""
     """Statements before all others, before the call and behind it. They cannot fail."""
     names: Mapping[str, Any] = field(default_factory=dict)
+    native: int | None = None
+    """The kind of the core in C that has the same common case (walltime/native.py)."""
+    most: int = 0
+    """Characters of a plain statement, for the core."""
 
 
 def recorded(line: str, subject: str, requested: str, matched: str) -> str:

@@ -41,12 +41,13 @@ class Where(NamedTuple):
     stack: str
 
 
-def frames_of(frame: FrameType | None, *, in_calls: bool = False) -> Frames | None:
+def frames_of(frame: FrameType | None, *, in_calls: bool = False, is_in_call: bool = False) -> Frames | None:
     """
     Return a running stack down to our entry point; None inside a measured call.
 
     Args:
         in_calls: inside a measured call, return the stack that made it.
+        is_in_call: inside one of the core in C, which has no frame: the driver's innermost frames are left out.
     """
     frames: list[CodeType | int] = []
     ours = _is_ours
@@ -68,6 +69,8 @@ def frames_of(frame: FrameType | None, *, in_calls: bool = False) -> Frames | No
                 frames += (code, each.f_lasti)
             if role == _ENTRY:
                 break
+    while is_in_call and frames and caller.category_of(frames[0].co_filename) == caller.INTERMEDIATE:  # type: ignore[union-attr]
+        del frames[:2]
     return tuple(frames)
 
 

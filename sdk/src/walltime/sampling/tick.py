@@ -241,7 +241,7 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
             stack = _stack(thread, frame)
             if late_ns > LATE_NS and 2 * (before_ns - thread.clock_ns) > late_ns:
                 if stack is None:
-                    stack, state = frames_of(frame, in_calls=True), COMPUTED_BEFORE_CALL
+                    stack, state = frames_of(frame, in_calls=True, is_in_call=transaction.in_call), COMPUTED_BEFORE_CALL
                 elif waits_for(stack)[0]:
                     state = COMPUTED
         elif suspended.runs(server, transaction, frame):
@@ -258,7 +258,8 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
 
 def _stack(thread: Thread, frame: FrameType) -> Frames | None:
     """Return the stack of a running thread; None inside a measured call."""
-    if type(thread.execution) is Inside:
+    execution = thread.execution
+    if type(execution) is Inside or (execution is not None and execution.in_call):
         return None
     at = thread.observed_ns, frame.f_code, frame.f_lasti
     if thread.seen is None or thread.seen[0] != at or not thread.observed_ns:

@@ -42,7 +42,7 @@ _OF_A_SERVICE: Final = re.compile(
 
 def is_known(variable: str, environ: Mapping[str, str]) -> bool:
     """Say whether somebody else has use for it: a neighbour, our tests, or Kubernetes for a service named walltime."""
-    if variable in NEIGHBOURS or variable.startswith("WALLTIME_TEST"):
+    if variable in NEIGHBOURS or variable.startswith(("WALLTIME_TEST", "WALLTIME_NATIVE")):  # walltime/native.py
         return True
     service = _OF_A_SERVICE.fullmatch(variable)
     return service is not None and f"{service[1]}_SERVICE_HOST" in environ

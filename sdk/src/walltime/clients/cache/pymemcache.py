@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pymemcache import Client  # the class itself: ddtrace puts another one into pymemcache.client.base
 from pymemcache.pool import ObjectPool
 
+from walltime import native
 from walltime.clients.cache import pymemcache_hash
 from walltime.clients.cache.pymemcache_hash import first_of
 from walltime.core.call import lines
@@ -75,6 +76,7 @@ _FETCH: Final = Inline(
     usual="type(keys) is list and ((n := len(keys)) == 1 or n and n == len(result))"
     " and (result or self.sock is not None)",
     record=recorded("known", "keys[0]", "n", "len(result)"),
+    native=native.LOOKUP,
 )  # fmt: skip
 _STORE: Final = Inline(
     "_store_cmd(self, name, values, expire, noreply, flags=None, cas=None)", "(name, values, noreply)",

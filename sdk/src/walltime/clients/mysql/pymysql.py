@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pymysql.connections import Connection, MySQLResult
 from pymysql.cursors import Cursor
 
+from walltime import native
 from walltime.clients.mysql.statements import (
     NO_ROW_COUNT,
     QUERY,
@@ -100,6 +101,7 @@ _QUERY: Final = Inline(
     usual="type(subject := sql if execution.statement is None else execution.statement) is str"
     f" and len(subject) <= {MAX_SQL_CHARS} and result < {NO_ROW_COUNT}",
     record=recorded("known[0]", "subject", "known[1]", "result"),
+    native=native.STATEMENT, most=MAX_SQL_CHARS,
 )  # fmt: skip
 
 
@@ -139,4 +141,4 @@ def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             execution.statement = outer
 
-    return execute
+    return native.wrapper(native.SCOPE, execute, original)  # type: ignore[no-any-return]

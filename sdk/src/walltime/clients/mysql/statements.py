@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from walltime import native
 from walltime.core.call import Piece, lines
-from walltime.core.execution import Inside, current, task_execution
-from walltime.core.sql_comment import tag
+from walltime.core.execution import Inside, current, inherited, task_execution
+from walltime.core.sql_comment import SAFE_CHARACTERS, tag
 from walltime.core.transaction import Transaction
 from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
@@ -30,9 +31,7 @@ PREPARE: Final = lines("mysql.prepare")
 COM_QUERY: Final = 3
 NO_ROW_COUNT: Final = 1 << 63
 """From here on a row count means that there is none: an unbuffered result reports 2^64 − 1."""
-UNKNOWN: Final = "(prepared statement)"
-"""One that the application executes by its number, not through a cursor."""
-
+UNKNOWN: Final = "(prepared statement)"  # that the application executes by its number, not through a cursor
 _KEPT_CHARS: Final = MAX_SQL_CHARS + 1
 """Redaction sees that there was more."""
 _KEPT_BYTES: Final = 4 * _KEPT_CHARS
@@ -186,7 +185,8 @@ def tagged_command(execution_context: Callable[[], ExecutionContext | None]) -> 
                 return original(self, command, sql)
             return original(self, command, tag(execution, sql))
 
-        return _execute_command
+        is_async = execution_context is not inherited
+        return _execute_command if is_async else native.tagging(_execute_command, original, COM_QUERY, SAFE_CHARACTERS)
 
     return wrap
 
