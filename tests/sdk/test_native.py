@@ -51,7 +51,9 @@ def loaded() -> Any:
         f"{BUILT}/build",
     ]
     subprocess.run(command, cwd=ROOT / "sdk" / "native", check=True, capture_output=True)
-    (file,) = BUILT.glob("walltime_native.*.so")
+    file = next(BUILT.glob("walltime_native.*.so"), None)
+    if file is None:
+        pytest.skip("no C compiler, or no headers of Python: apt-get install gcc python3-dev", allow_module_level=True)
     spec = importlib.util.spec_from_file_location("walltime_native", file)
     assert spec is not None
     assert spec.loader is not None
