@@ -533,6 +533,45 @@ def test_threads_record_their_own_calls() -> None:
     assert [of.add_up(detail=True).components["mysql.query"].calls for of in made] == [2000] * 4
 
 
+NO_MEMORY = """
+import _testcapi, faulthandler
+faulthandler.enable()
+from tests.sdk import test_native as tests
+from walltime.core.execution import enter
+assert tests.native.is_used()
+of = tests.transaction()
+enter(of)
+server, cache, made = tests.FORMS[1](), tests.FORMS[1](), []
+cache.answer = {"k": 1}
+calls = (
+    lambda: server.query("SELECT 1"), lambda: server.execute("SELECT 1"), lambda: cache.fetch(b"get", ["k"]),
+    lambda: cache.fetch(b"get", ["k", "l"]), lambda: tests.CORE.by_line(of.calls), lambda: tests.CORE.sums(of.calls),
+    lambda: tests.CORE.times_by_text(of.calls), lambda: tests.CORE.count("a", 1 << 40),
+    lambda: tests.CORE.counts("a", [1, 1 << 40]), lambda: tests.CORE.child(b"a", 1, 2, 3, b"b"),
+)
+failures = 0
+for call in calls:
+    for attempt in range(3):
+        call()
+    for nth in range(40):
+        _testcapi.set_nomemory(nth, nth + 1)
+        try:
+            call()
+        except MemoryError:
+            failures += 1
+        finally:
+            _testcapi.remove_mem_hooks()
+    call()
+assert all(len(each) == 8 and "<NULL>" not in repr(each) for each in of.calls)
+print("alive", failures > 0)
+"""
+
+
+def test_an_allocation_that_fails_anywhere_harms_nothing() -> None:
+    pytest.importorskip("_testcapi")
+    assert "alive True" in said(NO_MEMORY).splitlines()
+
+
 # ---- whether it is used ----
 
 
