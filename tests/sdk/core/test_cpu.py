@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 import time
 from contextlib import suppress
@@ -54,6 +55,24 @@ def test_what_waits_for_something_else_does_not_wait_for_a_cpu(sink: Sink) -> No
     )
     assert cpu_ns + wait_ns == pytest.approx(duration_ns, rel=0.1)
     assert sleeping[2] < 0.1 * sleeping[0]
+
+
+def test_a_thread_that_never_gave_its_cpu_up_has_not_waited_for_one() -> None:
+    text, same, latest_s = b"", 0, time.monotonic() + 30
+    while same < 200 and time.monotonic() < latest_s:
+        before, text = resource.getrusage(resource.RUSAGE_THREAD), cpu.of_thread()[1]
+        sum(range(500))
+        later, after = cpu.of_thread()[1], resource.getrusage(resource.RUSAGE_THREAD)
+        if (before.ru_nvcsw, before.ru_nivcsw) == (after.ru_nvcsw, after.ru_nivcsw):
+            same += 1
+            assert cpu.waited_ns((text, later)) == 0
+    assert same == 200
+    usage = cpu.begin(cpu_wait=True)
+    assert usage is not None
+    time.sleep(0.001)
+    waited = cpu.end(usage)[3]
+    assert waited is not None
+    assert waited[0] != waited[1]  # it is read again: the kernel has counted another time slice
 
 
 def test_cpu_time_after_a_wait_is_complete(recorded: Sink) -> None:

@@ -40,6 +40,8 @@ try:
     _THREAD: int | None = getattr(resource, "RUSAGE_THREAD", None)  # Linux; elsewhere CPU time stays unknown
 except ImportError:  # Windows
     _THREAD = None
+_SWITCHES: Final = slice(14, 16)
+"""Places of ru_nvcsw and ru_nivcsw: how often the thread gave its CPU up, or lost it; else it never waits for one."""
 _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 _SCHEDSTAT: Final = "/proc/thread-self/schedstat"
 MAX_OPEN: Final = 32
@@ -160,7 +162,9 @@ def end(before: Usage) -> tuple[int, int, int, tuple[bytes, bytes] | None, int]:
     after = resource.getrusage(_THREAD or 0)
     waited = None
     of_wait_ns = 0
-    if schedstat and (later := _read()):
+    if schedstat and after[_SWITCHES] == usage[_SWITCHES]:
+        waited = schedstat, schedstat  # it has run without a break
+    elif schedstat and (later := _read()):
         waited = schedstat, later
         if _throttled is not None and _throttled.has_quota:
             wait_ns = waited_ns(waited) or 0

@@ -133,29 +133,27 @@ class Exporter:
 
     def submit(self, transaction: Transaction, size: int = 0) -> None:
         """Queue it, of `size` bytes if known; 1 µs, never waits. When the queue is full, it is lost and counted."""
+        thread, queue, max_bytes = self._thread, self._queue, self._max_bytes
         try:
-            self._put(transaction, size or held_bytes(transaction))
+            size = size or held_bytes(transaction)
+            waiting_bytes = self._waiting_bytes
+            if waiting_bytes + size > max_bytes * 3 // 4:
+                keep_totals(transaction)
+                size = held_bytes(transaction)
+            if len(queue) >= self._settings.max_queue or waiting_bytes + size > max_bytes:
+                self.counts["lost_queue_full"] += 1
+                return
+            self._waiting_bytes += size
+            queue.append((transaction, size))
+            if not thread.is_started:
+                self._start()
+            elif len(queue) == BATCH or waiting_bytes <= max_bytes // 4 < waiting_bytes + size:
+                thread.wake()
+            if thread.has_ended:
+                self._pass_on()
         except Exception:
             self.counts["lost_internal"] += 1
             raise
-
-    def _put(self, transaction: Transaction, size: int) -> None:
-        max_bytes = self._max_bytes
-        waiting_bytes = self._waiting_bytes
-        if waiting_bytes + size > max_bytes * 3 // 4:
-            keep_totals(transaction)
-            size = held_bytes(transaction)
-        if len(self._queue) >= self._settings.max_queue or waiting_bytes + size > max_bytes:
-            self.counts["lost_queue_full"] += 1
-            return
-        self._waiting_bytes += size
-        self._queue.append((transaction, size))
-        if not self._thread.is_started:
-            self._start()
-        elif len(self._queue) == BATCH or waiting_bytes <= max_bytes // 4 < waiting_bytes + size:
-            self._thread.wake()
-        if self._thread.has_ended:
-            self._pass_on()
 
     def _next(self) -> Transaction | None:
         """Take the first transaction from the queue; None without one. Each is taken once."""

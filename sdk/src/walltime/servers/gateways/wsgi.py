@@ -207,7 +207,7 @@ class _ListBody(_Body, list):  # type: ignore[type-arg]
     """Still a list: for one of one block, servers set Content-Length."""
 
     def __init__(self, body: Any, opened: runtime.Open) -> None:
-        super().__init__(body, opened)
+        _Body.__init__(self, body, opened)
         list.__init__(self, list.__iter__(body))  # no method of a class of the application's, here and below
 
 
