@@ -31,8 +31,8 @@ test: .venv/compiled
 	@$(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
-## test-nightly  the long tests: fault runs, other languages
-test-nightly: .venv/integrations
+## test-nightly  the long tests: fault runs, other languages, the SDK with the core in C
+test-nightly: .venv/integrations test-native
 	@$(BIN)/pytest -m nightly
 
 ## native        the core in C, where make test-native and the tests of both forms find it: .venv/native
