@@ -37,6 +37,18 @@ in_python_instead(PyObject *calls)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
+/* The list of a key, borrowed from the dict, which gets an empty one; NULL with an exception. */
+static PyObject *
+list_of(PyObject *lists, PyObject *key)
+{
+    PyObject *list = PyDict_GetItemWithError(lists, key);
+    if (list != NULL || PyErr_Occurred() || (list = PyList_New(0)) == NULL)
+        return list;
+    int failed = PyDict_SetItem(lists, key, list);
+    Py_DECREF(list); /* the dict has it */
+    return failed ? NULL : list;
+}
+
 PyObject *
 by_line(PyObject *module, PyObject *calls)
 {
@@ -53,15 +65,8 @@ by_line(PyObject *module, PyObject *calls)
         }
         if (line != last) {
             last = line;
-            list = PyDict_GetItemWithError(lists, line);
-            if (list == NULL) {
-                if (PyErr_Occurred() || (list = PyList_New(0)) == NULL)
-                    goto error;
-                int failed = PyDict_SetItem(lists, line, list);
-                Py_DECREF(list); /* the dict has it */
-                if (failed)
-                    goto error;
-            }
+            if ((list = list_of(lists, line)) == NULL)
+                goto error;
         }
         if (PyList_Append(list, call))
             goto error;
@@ -152,15 +157,8 @@ times_by_text(PyObject *module, PyObject *calls)
         }
         if (text != last) {
             last = text;
-            list = PyDict_GetItemWithError(times, text);
-            if (list == NULL) {
-                if (PyErr_Occurred() || (list = PyList_New(0)) == NULL)
-                    goto error;
-                int failed = PyDict_SetItem(times, text, list);
-                Py_DECREF(list); /* the dict has it */
-                if (failed)
-                    goto error;
-            }
+            if ((list = list_of(times, text)) == NULL)
+                goto error;
         }
         if (PyList_Append(list, PyTuple_GET_ITEM(call, 4)))
             goto error;
