@@ -76,7 +76,7 @@ class Guard:
             if len(text.encode()) > MAX_STATEMENT_BYTES:
                 raise StatementRefused(f"it is longer than {MAX_STATEMENT_BYTES} bytes", "ask with a shorter statement")
         try:
-            asked = question(sql, parameters, settings.effective(url))
+            asked = question(sql, parameters, url)
             return self._verdicts.find(asked) or self._admit(sql, parameters, url, asked)
         except RecursionError as error:
             raise StatementRefused("the statement is nested too deeply", "make it flatter") from error
